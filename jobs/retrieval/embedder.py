@@ -1,0 +1,65 @@
+"""Embed short texts with MiniLM, each text alone, so that a vector depends on its text only.
+
+Batching would be faster on a GPU and would move the last bits with the batch's shape; ranks must not
+move by themselves, and a text is embedded once in its life (table `embeddings`).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.retrieval.sections import SECTIONING_VERSION
+from mis_scoring.core.identity import digest, file_digest
+
+DIMENSION = 384
+MAX_TOKENS = 256  # what the model was trained with; the rest of a longer text is cut
+# Multiples of 2^-20 have exact float64 dot products in any order of summation, so a similarity has the same bits
+# on any number of cores.
+GRID = 2.0**20
+
+
+def retriever_id_of(model_dir: Path) -> str:
+    """Return the digest of all that decides a similarity: model, sectioning, rounding."""
+    return digest(
+        {
+            "model": file_digest(model_dir / "model.safetensors"),
+            "sections": SECTIONING_VERSION,
+            "max_tokens": MAX_TOKENS,
+            "grid": GRID,
+        }
+    )
+
+
+class MiniLmEmbedder:
+    """all-MiniLM-L6-v2 with mean pooling, on one CPU thread a process (Spark brings the parallelism)."""
+
+    def __init__(self, model_dir: Path) -> None:
+        import torch
+        from tokenizers import Tokenizer
+        from transformers import BertModel
+
+        torch.set_num_threads(1)
+        self._torch = torch
+        self._tokenizer = Tokenizer.from_file(str(model_dir / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._model: Any = BertModel.from_pretrained(model_dir, local_files_only=True).eval()
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return (n, 384) unit vectors on a grid of 2^-20; a text that holds no token of its own gets zeros."""
+        vectors = np.zeros((len(texts), DIMENSION), np.float32)
+        with self._torch.inference_mode():
+            for row, text in enumerate(texts):
+                vectors[row] = self._embed_one(text)
+        return vectors
+
+    def _embed_one(self, text: str) -> npt.NDArray[np.float64]:
+        token_ids = self._tokenizer.encode(text).ids
+        if len(token_ids) <= 2:  # only the model's own start and end tokens
+            return np.zeros(DIMENSION)
+        hidden = self._model(input_ids=self._torch.tensor([token_ids])).last_hidden_state[0]
+        mean = hidden.mean(dim=0).double().numpy()
+        return np.round(mean / np.linalg.norm(mean) * GRID) / GRID
