@@ -1,0 +1,88 @@
+"""One Spark session for a job: its own in this process, or a client of a Connect server.
+
+Tables are written by SQL and DataFrames only, since those work on both. `make setup` leaves Delta's jars; with the
+extension set and no jar a session would start and fail at its first query, so that is checked first.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from jobs.errors import MissingRequirementError
+from jobs.settings import Settings
+
+# Start-up and small commits are what cost here: one compiler tier, two snapshot partitions (50 makes a small MERGE
+# take 12 s, not 4), no UI.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SESSION_CONF = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # a row of a section batch holds some vectors; small batches keep a Python worker's memory flat
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+}
+
+
+def delta_jars(settings: Settings) -> list[str]:
+    """Return the paths of Delta's jars.
+
+    Raises:
+        MissingRequirementError: none is there.
+    """
+    jars = sorted(str(path) for path in settings.jars_dir.glob("*.jar"))
+    if len(jars) < 7:
+        raise MissingRequirementError(
+            f"Delta's jars are missing: {len(jars)} of 7 found in {settings.jars_dir}. Run `make setup`, or set "
+            "SEMLABEL_JARS_DIR to the folder that holds them."
+        )
+    return jars
+
+
+def server_conf(settings: Settings) -> dict[str, str]:
+    """Return the configuration that only a new driver can take (a local session or a Connect server)."""
+    return SESSION_CONF | {
+        "spark.jars": ",".join(delta_jars(settings)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Dderby.system.home={settings.home}",
+        "spark.driver.memory": settings.spark_driver_memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }
+
+
+@contextmanager
+def spark_session(settings: Settings, name: str) -> Iterator[SparkSession]:
+    """Yield a session and end it: a client of `spark_connect_url`, else a driver on `spark_master`."""
+    session = _connect(settings) if settings.spark_connect_url else _start(settings, name)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _connect(settings: Settings) -> SparkSession:
+    builder = SparkSession.builder.remote(settings.spark_connect_url)
+    for key, value in SESSION_CONF.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _start(settings: Settings, name: str) -> SparkSession:
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(f"semlabel {name}").master(settings.spark_master)
+    for key, value in server_conf(settings).items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

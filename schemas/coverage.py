@@ -1,0 +1,35 @@
+"""What a run did for a member: its pins, how far it judged, why it stopped, and whether that is complete.
+
+Readers see published runs only (`jobs.coverage`). Retention: the latest published row a member is kept; older ones 1 year.
+"""
+
+import pyarrow as pa
+
+from schemas.table import COUNT, FLAG, INT, TEXT, TIME, Table, optional, required
+
+COVERAGE = Table(
+    name="coverage",
+    key=("run_id", "member_id"),
+    columns=pa.schema(
+        [
+            required("run_id", TEXT),
+            required("member_id", TEXT),
+            optional("profile_version", COUNT),  # null: the member is gone from `profiles`
+            optional("profile_hash", TEXT),
+            required("catalog_version", TEXT),
+            required("catalog_delta_version", COUNT),
+            required("artifact_id", TEXT),
+            required("retriever_id", TEXT),
+            required("pinned_at", TIME),
+            required("candidates", INT),
+            required("rounds", INT),
+            required("judged", INT),
+            required("accepted", INT),
+            required("depth", INT),  # candidates of the rounds that were judged: ranks below it have a judgment
+            optional("stop_reason", TEXT),
+            required("is_complete", FLAG),
+            optional("incomplete_reason", TEXT),  # quarantined, incomplete, superseded, conflicting
+        ]
+    ),
+    partition_by=("run_id",),
+)

@@ -1,0 +1,29 @@
+"""One scored (query, item) pair, as a fact: never changed, only added. A null score is never stored.
+
+Readers take one row a key: the newest generation, then the first committed (`jobs.judgments`).
+Retention: kept while the scorer can still be champion; they are what makes a refresh cheap.
+"""
+
+import pyarrow as pa
+
+from schemas.table import FLAG, INT, REAL, TEXT, TIME, Table, required
+
+JUDGMENTS = Table(
+    name="judgments",
+    key=("scorer_id", "query_hash", "item_hash", "generation"),
+    columns=pa.schema(
+        [
+            required("scorer_id", TEXT),
+            required("query_hash", TEXT),
+            required("item_hash", TEXT),
+            required("generation", INT),
+            required("margin", REAL),  # z(YES) - z(NO), computed in float32
+            required("score", REAL),  # sigmoid(margin), in [0, 1]
+            required("is_reference", FLAG),  # scored on its own by the reference (tie rule)
+            required("engine", TEXT),  # engine fingerprint, JSON
+            required("run_id", TEXT),
+            required("judged_at", TIME),
+        ]
+    ),
+    partition_by=("scorer_id",),
+)

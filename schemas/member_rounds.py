@@ -1,0 +1,30 @@
+"""One member and round: the query, the items still to be scored, and the pairs whose judgment is reused.
+
+Item lists are aligned with each other and in rank order. Retention: 30 days a run; only the run itself reads it.
+"""
+
+import pyarrow as pa
+
+from schemas.table import INT, TEXT, Table, required
+
+TEXT_LIST = pa.list_(TEXT)
+
+MEMBER_ROUNDS = Table(
+    name="member_rounds",
+    key=("run_id", "member_id", "round"),
+    columns=pa.schema(
+        [
+            required("run_id", TEXT),
+            required("round", INT),
+            required("member_id", TEXT),
+            required("query_hash", TEXT),
+            required("query_text", TEXT),
+            required("item_ids", TEXT_LIST),
+            required("item_hashes", TEXT_LIST),
+            required("item_texts", TEXT_LIST),
+            required("reused_ids", TEXT_LIST),
+            required("reused_hashes", TEXT_LIST),
+        ]
+    ),
+    partition_by=("run_id", "round"),
+)

@@ -1,0 +1,22 @@
+"""The ledger of runs, append-only: what was opened with which pins, planned, published, failed, with counts and seconds.
+
+Retention: kept. `payload` is one JSON document an event; it never holds a member's text.
+"""
+
+import pyarrow as pa
+
+from schemas.table import INT, TEXT, TIME, Table, required
+
+RUNS = Table(
+    name="runs",
+    key=("run_id", "event", "attempt"),
+    columns=pa.schema(
+        [
+            required("run_id", TEXT),
+            required("event", TEXT),  # pinned, planned, retrieved, round_<n>_..., published, reported
+            required("attempt", INT),
+            required("at", TIME),
+            required("payload", TEXT),
+        ]
+    ),
+)

@@ -1,0 +1,44 @@
+"""What a table is: its columns with their types, its key, its partitions and how long it is kept.
+
+Columns are Arrow types, since Spark, Ray and delta-rs all read those; a column is defined here and nowhere else.
+"""
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+TEXT = pa.string()
+COUNT = pa.int64()
+INT = pa.int32()
+REAL = pa.float64()
+FLAG = pa.bool_()
+TIME = pa.timestamp("us", tz="UTC")
+
+
+def required(name: str, type_: pa.DataType) -> pa.Field:
+    """Return a column that is never null."""
+    return pa.field(name, type_, nullable=False)
+
+
+def optional(name: str, type_: pa.DataType) -> pa.Field:
+    """Return a column that may be null."""
+    return pa.field(name, type_, nullable=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One Delta table.
+
+    Attributes:
+        name: folder under the table root.
+        key: columns that name a row.
+        columns: names, types and nullability.
+        partition_by: partition columns.
+        properties: Delta table properties beside the common ones of `jobs.tables`.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    columns: pa.Schema
+    partition_by: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,14 @@
+"""A rendered query or item text by its hash; audit and replay read it, never time travel. Append-only.
+
+Retention: kept while any judgment names it. Grows with changed profiles and changed catalog texts.
+"""
+
+import pyarrow as pa
+
+from schemas.table import TEXT, Table, required
+
+TEXTS = Table(
+    name="texts",
+    key=("text_hash",),
+    columns=pa.schema([required("text_hash", TEXT), required("kind", TEXT), required("text", TEXT)]),
+)
