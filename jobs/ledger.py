@@ -6,7 +6,7 @@ reads the same.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,58 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.errors import MissingRequirementError
+from jobs.pins import PINNED, Pins
 from jobs.tables import append, read
-from mis_scoring.core.identity import canonical_json, digest
+from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
 
-PINNED = "pinned"
 PUBLISHED = "published"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pins:
-    """All moving things of a run, resolved once.
-
-    Attributes:
-        catalog_version: content digest of the whole catalog; `catalog_delta_version` is where it was read.
-        artifact_folder: the labeler's artifact under the staging root, its digests checked.
-        pinned_at: UTC, ISO 8601. Orders the artifacts of two runs: an alias may move back to an older version.
-    """
-
-    run_id: str
-    kind: str
-    trigger_id: str
-    pinned_at: str
-    profiles_delta_version: int
-    catalog_delta_version: int
-    catalog_version: str
-    labeler: str
-    labeler_version: str
-    artifact_id: str
-    scorer_id: str
-    artifact_folder: str
-    threshold: float
-    candidates_per_round: int
-    stop_below: float
-    candidates_per_member: int
-    retriever_id: str
-    engine: str
-    is_validated: bool
-    unvalidated_reason: str
-
-    @property
-    def n_rounds(self) -> int:
-        """ceil(K / N), the most rounds that a member can have."""
-        return -(-self.candidates_per_member // self.candidates_per_round)
-
-    def last_rank(self, round: int) -> int:
-        """The rank after the last one of a round."""
-        return min((round + 1) * self.candidates_per_round, self.candidates_per_member)
-
-
-def run_id_of(kind: str, trigger_id: str, environment: str) -> str:
-    """Return the identity of a run: the same trigger fired twice is the same run."""
-    return f"{kind}-{digest({'kind': kind, 'trigger': trigger_id, 'environment': environment})[:12]}"
 
 
 def append_event(

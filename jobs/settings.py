@@ -27,6 +27,7 @@ class Settings(BaseSettings):
     spark_master: str = "local[2]"
     spark_connect_url: str = Field("", description="sc://host:port of a Connect server; empty: a session of its own")
     spark_driver_memory: str = "2g"
+    spark_partitions: int = Field(2, ge=1, description="partitions of a shuffle; about the cores that Spark may use")
     ray_address: str = Field("", description="of a Ray cluster; empty: one is started for the round")
     mlflow_uri: str = ""
     environment: str = Field("local", description="part of a run's identity: two deployments never share a run")

@@ -17,8 +17,7 @@ from jobs.settings import Settings
 # Start-up and small commits are what cost here: one compiler tier, two snapshot partitions (50 makes a small MERGE
 # take 12 s, not 4), no UI.
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-SESSION_CONF = {
-    "spark.sql.shuffle.partitions": "2",
+_SESSION_CONF = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -42,9 +41,14 @@ def delta_jars(settings: Settings) -> list[str]:
     return jars
 
 
+def session_conf(settings: Settings) -> dict[str, str]:
+    """Return what each session sets for itself, also as a client of a Connect server."""
+    return _SESSION_CONF | {"spark.sql.shuffle.partitions": str(settings.spark_partitions)}
+
+
 def server_conf(settings: Settings) -> dict[str, str]:
     """Return the configuration that only a new driver can take (a local session or a Connect server)."""
-    return SESSION_CONF | {
+    return session_conf(settings) | {
         "spark.jars": ",".join(delta_jars(settings)),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -72,7 +76,7 @@ def spark_session(settings: Settings, name: str) -> Iterator[SparkSession]:
 
 def _connect(settings: Settings) -> SparkSession:
     builder = SparkSession.builder.remote(settings.spark_connect_url)
-    for key, value in SESSION_CONF.items():
+    for key, value in session_conf(settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

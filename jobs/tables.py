@@ -4,33 +4,20 @@ Every write is checked against its schema file first. Two kinds of write exist: 
 second one with the same id does nothing) and `replace` of the rows of one run. `labels` has its own (publish_labels).
 """
 
-import logging
-from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.errors import MissingRequirementError, SchemaError
+from jobs.table_path import table_exists, table_path
 from schemas.table import Table
-
-log = logging.getLogger(__name__)
 
 # Ray, DuckDB and delta-rs read these tables and know neither feature.
 COMMON_PROPERTIES = {"delta.enableDeletionVectors": "false"}
-
-
-def table_path(root: Path, table: Table) -> str:
-    """Return the folder of a table."""
-    return str(root / table.name)
-
-
-def table_exists(root: Path, table: Table) -> bool:
-    """Whether the table has been created under this root."""
-    return DeltaTable.is_deltatable(table_path(root, table))
 
 
 def create_missing(root: Path, *tables: Table) -> None:
@@ -130,15 +117,3 @@ def replace(rows: DataFrame, root: Path, table: Table, **where: object) -> None:
 
 def _literal(value: object) -> str:
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "\\'") + "'"
-
-
-def overwrite_whole(rows: pa.Table, root: Path, table: Table, *, metadata: Mapping[str, str]) -> None:
-    """Replace all rows of an upstream table from memory (a sample, a load); its size is the caller's concern."""
-    from deltalake import CommitProperties
-
-    write_deltalake(
-        table_path(root, table),
-        rows.select(table.columns.names).cast(table.columns),
-        mode="overwrite",
-        commit_properties=CommitProperties(custom_metadata=dict(metadata)),
-    )

@@ -16,10 +16,13 @@ COVERAGE = Table(
             required("member_id", TEXT),
             optional("profile_version", COUNT),  # null: the member is gone from `profiles`
             optional("profile_hash", TEXT),
+            required("profiles_delta_version", COUNT),
             required("catalog_version", TEXT),
             required("catalog_delta_version", COUNT),
             required("artifact_id", TEXT),
+            required("scorer_id", TEXT),
             required("retriever_id", TEXT),
+            required("candidates_per_member", INT),
             required("pinned_at", TIME),
             required("candidates", INT),
             required("rounds", INT),

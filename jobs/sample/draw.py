@@ -16,6 +16,7 @@ from jobs.sample.licences import LICENCES
 from jobs.sample.occupations import OCCUPATIONS
 
 SKILL_PREFIX = "skill:"
+Classes = Sequence[tuple[float, int, int]]
 N_SKILLS = ((0.30, 2, 5), (0.35, 6, 14), (0.35, 15, 30))  # share of members, fewest, most
 N_JOBS = ((0.15, 0, 0), (0.60, 1, 2), (0.25, 3, 4))
 OUTSIDE_SHARE = 0.10  # of the skills: not in the catalog
@@ -48,9 +49,9 @@ class Pool:
         return cls(esco=esco, inside=inside, by_group=list(groups.values()), outside=outside)
 
 
-def draw_facts(rng: random.Random, pool: Pool) -> Facts:
-    """Draw one member."""
-    held = _draw_skills(rng, pool, _draw_count(rng, N_SKILLS))
+def draw_facts(rng: random.Random, pool: Pool, *, n_skills: Classes = N_SKILLS, n_jobs: Classes = N_JOBS) -> Facts:
+    """Draw one member; the sample's own shares are the default."""
+    held = _draw_skills(rng, pool, _draw_count(rng, n_skills))
     wishes: list[str] = []
     if rng.random() < WISH_SHARE:
         near = rng.choice(pool.by_group)
@@ -58,13 +59,13 @@ def draw_facts(rng: random.Random, pool: Pool) -> Facts:
     return Facts(
         mentions=tuple(_mention(rng, pool, c) for c in held),
         wishes=tuple(_mention(rng, pool, c) for c in wishes),
-        jobs=_draw_jobs(rng),
+        jobs=_draw_jobs(rng, _draw_count(rng, n_jobs)),
         degrees=_draw_degrees(rng),
         permits=_draw_permits(rng),
     )
 
 
-def _draw_count(rng: random.Random, classes: Sequence[tuple[float, int, int]]) -> int:
+def _draw_count(rng: random.Random, classes: Classes) -> int:
     weights = [share for share, _, _ in classes]
     _, fewest, most = rng.choices(classes, weights)[0]
     return rng.randint(fewest, most)
@@ -87,8 +88,8 @@ def _mention(rng: random.Random, pool: Pool, concept_id: str) -> Mention:
     return Mention(concept_id=concept_id, label=rng.choice(pool.esco.concepts[concept_id].alternative_labels))
 
 
-def _draw_jobs(rng: random.Random) -> tuple[Job, ...]:
-    chosen = rng.sample(list(OCCUPATIONS.values()), _draw_count(rng, N_JOBS))
+def _draw_jobs(rng: random.Random, n_jobs: int) -> tuple[Job, ...]:
+    chosen = rng.sample(list(OCCUPATIONS.values()), n_jobs)
     return tuple(
         Job(occupation_id=o.occupation_id, wording=rng.choice(o.wordings), years=rng.randint(1, 14)) for o in chosen
     )

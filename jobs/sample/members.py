@@ -13,6 +13,9 @@ from jobs.sample.esco import Esco
 from jobs.sample.facts import Facts
 from jobs.sample.prose import write_profile
 
+SHORT_SKILLS = ((1.0, 1, 4),)
+SHORT_JOBS = ((1.0, 0, 1),)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SampleMember:
@@ -36,10 +39,10 @@ def sample_members(
     return (sample_member(pool, seed=seed, index=index) for index in range(n_members))
 
 
-def sample_member(pool: Pool, *, seed: int, index: int) -> SampleMember:
-    """Draw the member number `index` of a seed."""
+def sample_member(pool: Pool, *, seed: int, index: int, is_short: bool = False) -> SampleMember:
+    """Draw the member number `index` of a seed; `is_short` keeps to a few facts (the start of training)."""
     rng = random.Random(f"semlabel member {seed}/{index}")
-    facts = draw_facts(rng, pool)
+    facts = draw_facts(rng, pool, n_skills=SHORT_SKILLS, n_jobs=SHORT_JOBS) if is_short else draw_facts(rng, pool)
     return SampleMember(
         member_id=f"member-{seed}-{index:06d}", profile_text=write_profile(rng, pool.esco, facts), facts=facts
     )

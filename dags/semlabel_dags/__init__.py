@@ -1,0 +1,1 @@
+"""What the DAG files share: how a job is run, and the rounds of a refresh."""

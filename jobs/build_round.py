@@ -1,0 +1,123 @@
+"""Build the rows of one round: each eligible member's query, the items still to be scored, and the reused pairs.
+
+A member is eligible for round r when round r-1 said `goes_on`; everyone with candidates is for round 0. A pair whose
+judgment exists for this scorer is reused, whatever run it came from: its score depends on the pair alone.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.artifact_folder import load_artifact
+from jobs.inputs import usable_catalog, usable_profiles
+from jobs.judgments import usable_judgments
+from jobs.ledger import read_pins
+from jobs.pins import Pins
+from jobs.rendering import item_text, query_text, text_hash
+from jobs.settings import Settings
+from jobs.tables import append, read, replace
+from mis_scoring.core.prompt import PromptLayout
+from schemas.candidates import CANDIDATES
+from schemas.catalog import CATALOG
+from schemas.member_rounds import MEMBER_ROUNDS
+from schemas.profiles import PROFILES
+from schemas.round_outcomes import ROUND_OUTCOMES
+from schemas.texts import TEXTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """Which round of which run to build."""
+
+    run_id: str
+    round: int
+
+
+def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
+    """Write `member_rounds` of the round and the texts that are scored for the first time."""
+    root = settings.tables
+    pins = read_pins(spark, root, params.run_id)
+    if params.round >= pins.n_rounds:
+        return {"members": 0, "pairs_to_score": 0, "pairs_reused": 0}
+    pairs = _pairs_of_round(spark, settings, pins, params.round)
+    rows = to_round_rows(pairs, usable_judgments(spark, root, pins.scorer_id)).withColumns(
+        {"run_id": F.lit(pins.run_id), "round": F.lit(params.round)}
+    )
+    replace(rows, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
+    written = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
+    counts = written.agg(
+        F.count(F.lit(1)).alias("members"),
+        F.coalesce(F.sum(F.size("item_ids")), F.lit(0)).alias("pairs_to_score"),
+        F.coalesce(F.sum(F.size("reused_ids")), F.lit(0)).alias("pairs_reused"),
+    ).collect()[0]
+    if counts.pairs_to_score:
+        _keep_texts(spark, settings, written, transaction=f"{pins.run_id}:texts:{params.round}")
+    return dict(counts.asDict())
+
+
+def _pairs_of_round(spark: SparkSession, settings: Settings, pins: Pins, round: int) -> DataFrame:
+    root = settings.tables
+    layout = load_artifact(pins).prompt
+    candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
+    candidates = in_round(candidates, round, pins)
+    if round > 0:
+        before = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, round=round - 1)
+        candidates = candidates.join(before.where("goes_on"), "member_id", "left_semi")
+    profiles = usable_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    entries = usable_catalog(read(spark, root, CATALOG, version=pins.catalog_delta_version))
+    return rendered(candidates, profiles, entries, layout)
+
+
+def in_round(candidates: DataFrame, round: int, pins: Pins) -> DataFrame:
+    """Keep the candidates whose 0-based rank falls into the 0-based round."""
+    first, after = round * pins.candidates_per_round, pins.last_rank(round)
+    return candidates.where((F.col("rank") >= first) & (F.col("rank") < after))
+
+
+def rendered(candidates: DataFrame, profiles: DataFrame, entries: DataFrame, layout: PromptLayout) -> DataFrame:
+    """Return (member_id, rank, qualification_id, query_text, query_hash, item_text, item_hash)."""
+    queries = profiles.select("member_id", query_text(F.col("profile_text"), layout).alias("query_text"))
+    items = entries.select("qualification_id", item_text(F.col("text"), layout).alias("item_text"))
+    pairs = candidates.select("member_id", "rank", "qualification_id").join(queries, "member_id")
+    return pairs.join(items, "qualification_id").withColumns(
+        {"query_hash": text_hash(F.col("query_text")), "item_hash": text_hash(F.col("item_text"))}
+    )
+
+
+def to_round_rows(pairs: DataFrame, judgments: DataFrame) -> DataFrame:
+    """Return one row a member; item lists in rank order, pairs with a judgment apart."""
+    known = judgments.select("query_hash", "item_hash", F.lit(True).alias("is_judged"))
+    marked = pairs.join(known, ["query_hash", "item_hash"], "left")
+    packed = marked.groupBy("member_id", "query_hash", "query_text").agg(
+        _in_rank_order(F.col("is_judged").isNull()).alias("to_score"),
+        _in_rank_order(F.col("is_judged").isNotNull()).alias("reused"),
+    )
+    return packed.select(
+        "member_id",
+        "query_hash",
+        "query_text",
+        F.col("to_score.qualification_id").alias("item_ids"),
+        F.col("to_score.item_hash").alias("item_hashes"),
+        F.col("to_score.item_text").alias("item_texts"),
+        F.col("reused.qualification_id").alias("reused_ids"),
+        F.col("reused.item_hash").alias("reused_hashes"),
+    )
+
+
+def _in_rank_order(condition: Column) -> Column:
+    item = F.struct("rank", "qualification_id", "item_hash", "item_text")
+    return F.sort_array(F.collect_list(F.when(condition, item)))
+
+
+def _keep_texts(spark: SparkSession, settings: Settings, rows: DataFrame, *, transaction: str) -> None:
+    scored = rows.where(F.size("item_ids") > 0)
+    queries = scored.select(F.col("query_hash").alias("text_hash"), F.lit("query").alias("kind"), "query_text")
+    pairs = scored.select(F.explode(F.arrays_zip("item_hashes", "item_texts")).alias("item"))
+    items = pairs.select(
+        F.col("item.item_hashes").alias("text_hash"), F.lit("item").alias("kind"), F.col("item.item_texts")
+    )
+    texts = queries.union(items).toDF("text_hash", "kind", "text").dropDuplicates(["text_hash"])
+    known = read(spark, settings.tables, TEXTS).select("text_hash")
+    append(texts.join(known, "text_hash", "left_anti"), settings.tables, TEXTS, transaction=transaction)

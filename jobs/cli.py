@@ -1,0 +1,180 @@
+"""The command line `semlabel`. Each command parses, calls one function and prints; nothing is decided here.
+
+Every reading command has --json: one document on stdout, logs on stderr. Exit codes: 0 done, 1 a check did not hold,
+2 wrong usage, 3 bad input (all faults listed), 4 something needed is missing, 5 an engine failed.
+"""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from jobs.settings import Settings
+
+app = typer.Typer(
+    help="Keep LLM-made labels of a population fresh, cheap, explainable and right.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+labeler_app = typer.Typer(help="The labeler: register a version.", no_args_is_help=True)
+app.add_typer(labeler_app, name="labeler")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check what the jobs need: Java, jars, data, versions, disk, write access, tables, labeler."""
+    from jobs.doctor import examine
+    from jobs.render import print_checks
+
+    checks = examine(Settings())
+    _print(as_json, [check.as_dict() for check in checks], lambda: print_checks(checks))
+    if not all(check.is_ok or check.is_optional for check in checks):
+        raise typer.Exit(4)
+
+
+@app.command()
+def sample(
+    members: Annotated[int, typer.Option(min=1, help="How many members.")] = 500,
+    full_catalog: Annotated[bool, typer.Option("--full-catalog", help="All of ESCO instead of the default part.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the members.")] = 0,
+    if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing where tables exist.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
+) -> None:
+    """Write a sample: the ESCO catalog, generated profiles and their known answers; register the bundled labeler."""
+    from jobs.write_sample import has_upstream_tables, holds_own_data, write_sample
+
+    settings = Settings()
+    if if_missing and has_upstream_tables(settings):
+        return
+    if holds_own_data(settings) and not yes:
+        typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
+    _print(False, write_sample(settings, n_members=members, full_catalog=full_catalog, seed=seed), None)
+
+
+@app.command()
+def load(
+    profiles: Annotated[Path | None, typer.Option(exists=True, help="CSV or Parquet file or folder.")] = None,
+    catalog: Annotated[Path | None, typer.Option(exists=True, help="CSV or Parquet file or folder.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="The files are the whole table.")] = False,
+    upsert: Annotated[bool, typer.Option("--upsert", help="The files add and change rows.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
+) -> None:
+    """Load own profiles and catalog; all faults of the files are listed at once and nothing is written."""
+    from jobs.load_data import load_data
+    from jobs.write_sample import holds_own_data
+
+    if replace == upsert:
+        raise typer.BadParameter("say --replace or --upsert", param_hint="--replace/--upsert")
+    if profiles is None and catalog is None:
+        raise typer.BadParameter("name --profiles, --catalog or both", param_hint="--profiles/--catalog")
+    settings = Settings()
+    if replace and holds_own_data(settings) and not yes:
+        typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
+    _print(False, load_data(settings, profiles=profiles, catalog=catalog, is_upsert=upsert), None)
+
+
+@app.command()
+def refresh(
+    kind: Annotated[str, typer.Argument(help="The DAG to run: weekly_full.")] = "weekly_full",
+    candidates: Annotated[int | None, typer.Option(min=1, help="K, for this run.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a refresh through Airflow in the foreground, and end with its summary."""
+    from jobs.refresh import run_refresh
+    from jobs.render import print_report
+
+    changes = {} if candidates is None else {"candidates_per_member": candidates}
+    settings = Settings().model_copy(update=changes)
+    report = run_refresh(settings, kind)
+    _print(as_json, report, lambda: print_report(report, settings))
+
+
+@app.command()
+def job(
+    name: Annotated[str, typer.Argument(help="A job, such as build_round.")],
+    values: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value; repeat.")] = None,
+    attempt: Annotated[int, typer.Option(min=1, help="Which try of the task this is.")] = 1,
+) -> None:
+    """Run one job, as a task does; prints its result as JSON."""
+    from jobs.run_job import JOBS, run_job
+
+    if name not in JOBS:
+        raise typer.BadParameter(f"no job {name!r}; there are {', '.join(JOBS)}", param_hint="NAME")
+    pairs = [value.partition("=") for value in values or []]
+    _print(True, run_job(name, {key: value for key, _, value in pairs}, Settings(), attempt=attempt), None)
+
+
+@app.command()
+def runs(
+    run_id: Annotated[str | None, typer.Argument(help="One run, whole.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many runs.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the runs, newest first, or show one."""
+    from jobs.list_runs import list_runs, show_run
+    from jobs.render import print_run, print_runs
+
+    settings = Settings()
+    if run_id is None:
+        found = list_runs(settings, limit=limit)
+        _print(as_json, found, lambda: print_runs(found))
+    else:
+        shown = show_run(settings, run_id)
+        _print(as_json, shown, lambda: print_run(shown))
+
+
+@app.command()
+def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> None:
+    """Say which state a pair is in (accepted, rejected, not evaluated, not in the catalog) and why."""
+    from jobs.audit_label import audit_label
+    from jobs.render import print_audit
+
+    found = audit_label(Settings(), member_id, qualification_id)
+    _print(as_json, found, lambda: print_audit(found))
+
+
+@labeler_app.command("register")
+def register_labeler(
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="An artifact folder.")],
+    alias: Annotated[str | None, typer.Option(help="Alias that moves to this version.")] = None,
+) -> None:
+    """Register an artifact folder in MLflow as a new version; all its faults are listed at once."""
+    from jobs.labeler_registry import register
+
+    version, artifact = register(Settings(), folder, alias=alias)
+    _print(True, {"version": version, "artifact_id": artifact.artifact_id, "scorer_id": artifact.scorer_id}, None)
+
+
+def _print(as_json: bool, document: Any, show: Any) -> None:
+    if as_json or show is None:
+        sys.stdout.write(json.dumps(document, sort_keys=True, default=str) + "\n")
+    else:
+        show()
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one clear message and its exit code."""
+    from jobs.exit_codes import exit_code_of
+    from mis_scoring.core.errors import SemlabelError
+
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    for noisy in ("py4j", "pyspark", "alembic", "mlflow", "httpx"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        app()
+    except SemlabelError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(exit_code_of(error))
+    except ValidationError as error:  # a setting from the environment
+        sys.stderr.write(f"settings: {error}\n")
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

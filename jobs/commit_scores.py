@@ -1,0 +1,79 @@
+"""Commit the staged scores of one round to `judgments`, once.
+
+Ray writes parquet staging; this is the one Delta commit that follows, under the transaction id (run_id, round, scorer).
+A row that failed in the engine has no score: its member goes to quarantine with the error, and stays in scope.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from jobs.judgments import one_a_key
+from jobs.pins import Pins
+from jobs.quarantine import set_aside
+from jobs.tables import append
+from mis_scoring.ray_data.staging import STAGED_SCORES, scores_folder
+from schemas.judgments import JUDGMENTS
+
+GENERATION = 0  # a recompute would open the next one
+
+
+def commit_scores(spark: SparkSession, root: Path, staging: Path, pins: Pins, round: int) -> dict[str, Any]:
+    """Append the round's new judgments and set the rows that failed aside.
+
+    Returns:
+        committed, failed: counts of pairs and of member rows.
+    """
+    folder = scores_folder(staging, pins.run_id, round, pins.scorer_id)
+    staged = read_staged(spark, folder)
+    judgments = to_judgments(staged, pins).cache()
+    committed = judgments.count()
+    if committed:
+        append(judgments, root, JUDGMENTS, transaction=f"{pins.run_id}:scores:{round}:{pins.scorer_id}")
+    failed = failures(staged)
+    n_failed = failed.count()
+    if n_failed:
+        set_aside(failed, root, run_id=pins.run_id, step=f"score_round_{round}")
+    return {"committed": committed, "failed": n_failed}
+
+
+def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
+    """Return the staged rows of a round; none where nothing had to be scored."""
+    schema = from_arrow_schema(STAGED_SCORES)
+    return spark.read.schema(schema).option("recursiveFileLookup", "true").parquet(str(folder / "data"))
+
+
+def to_judgments(staged: DataFrame, pins: Pins) -> DataFrame:
+    """Return one row a scored pair, with the columns of `judgments`."""
+    pairs = staged.where("error IS NULL").select(
+        "query_hash",
+        "engine",
+        F.explode(F.arrays_zip("item_hashes", "margins", "is_reference")).alias("item"),
+    )
+    margin = F.col("item.margins").cast("double")
+    rows = pairs.select(
+        F.lit(pins.scorer_id).alias("scorer_id"),
+        "query_hash",
+        F.col("item.item_hashes").alias("item_hash"),
+        F.lit(GENERATION).alias("generation"),
+        margin.alias("margin"),
+        (1 / (1 + F.exp(-margin))).alias("score"),
+        F.col("item.is_reference").alias("is_reference"),
+        "engine",
+        F.lit(pins.run_id).alias("run_id"),
+        F.current_timestamp().alias("judged_at"),
+    )
+    return one_a_key(rows)
+
+
+def failures(staged: DataFrame) -> DataFrame:
+    """Return (table, key, reason, value_hash) of the rows that the engine could not score."""
+    return staged.where("error IS NOT NULL").select(
+        F.lit("profiles").alias("table"),
+        F.col("member_id").alias("key"),
+        F.concat(F.lit("not scored: "), "error").alias("reason"),
+        F.col("query_hash").alias("value_hash"),
+    )

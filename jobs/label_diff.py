@@ -1,0 +1,89 @@
+"""The difference between the published labels and those that a run found, with the reason of each change.
+
+Pure over frames. A label whose row would be the same but for the run is no change and is not rewritten.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from schemas.labels import LABEL_COLUMNS
+
+# what makes a label another one; rank, round and run are lineage of the row that stands
+_IDENTITY = ("score", "threshold", "artifact_id", "query_hash", "item_hash")
+_NAMES = LABEL_COLUMNS.names
+
+
+def to_changes(
+    found: DataFrame, published: DataFrame, members: DataFrame, entries: DataFrame, covered: DataFrame
+) -> DataFrame:
+    """Return change, reason, before and after of each label that differs.
+
+    Args:
+        found: labels of this run, without `since_run_id`.
+        published: labels before it.
+        members: coverage rows of this run that may be published: only their labels may change.
+        entries: (qualification_id, status, item_hash, is_quarantined) of the pinned catalog.
+        covered: each member's latest published coverage before this run.
+    """
+    before = _packed(published.join(members, "member_id", "left_semi"), "before")
+    after = _packed(found.withColumn("since_run_id", F.lit(None).cast("string")), "after")
+    joined = before.join(after, ["member_id", "qualification_id"], "full")
+    joined = joined.join(entries, "qualification_id", "left").where(_differs() & ~_is_kept())
+    joined = joined.join(_pins(members, "now"), "member_id", "left").join(_pins(covered, "earlier"), "member_id", "left")
+    return joined.select(
+        "member_id",
+        "qualification_id",
+        _change().alias("change"),
+        _reason().alias("reason"),
+        "before",
+        _with_since().alias("after"),
+    )
+
+
+def _packed(labels: DataFrame, name: str) -> DataFrame:
+    return labels.select("member_id", "qualification_id", F.struct(*_NAMES).alias(name))
+
+
+def _pins(coverage: DataFrame, prefix: str) -> DataFrame:
+    columns = ("profile_hash", "catalog_version", "artifact_id", "scorer_id", "stop_reason")
+    return coverage.select("member_id", *(F.col(name).alias(f"{prefix}_{name}") for name in columns))
+
+
+def _differs() -> Column:
+    differs = F.col("before").isNull() | F.col("after").isNull()
+    for name in _IDENTITY:
+        differs = differs | (F.col(f"before.{name}") != F.col(f"after.{name}"))
+    return differs
+
+
+def _is_kept() -> Column:
+    """A label of a quarantined catalog entry stays published: the entry can't be judged, which rejects nothing."""
+    return F.coalesce("is_quarantined", F.lit(False)) & F.col("after").isNull()
+
+
+def _change() -> Column:
+    return F.when(F.col("before").isNull(), "added").when(F.col("after").isNull(), "removed").otherwise("revised")
+
+
+def _reason() -> Column:
+    """The first cause that holds, from the outside in: member, entry, profile, scorer, threshold, catalog, retrieval."""
+    is_new_member = F.col("earlier_artifact_id").isNull()
+    profile_changed = ~F.col("now_profile_hash").eqNullSafe(F.col("earlier_profile_hash"))
+    return (
+        F.when(F.col("now_stop_reason") == "member_removed", "member_removed")
+        .when(F.col("after").isNull() & F.col("status").isNull(), "catalog_entry_removed")
+        .when(F.col("after").isNull() & (F.col("status") == "retired"), "retired")
+        .when(is_new_member, "first_time")
+        .when(profile_changed, "profile_changed")
+        .when(F.col("now_scorer_id") != F.col("earlier_scorer_id"), "scorer")
+        .when(F.col("now_artifact_id") != F.col("earlier_artifact_id"), "threshold")
+        .when(F.col("before.item_hash") != F.col("item_hash"), "catalog_text_changed")
+        .when(F.col("now_catalog_version") != F.col("earlier_catalog_version"), "catalog_changed")
+        .otherwise("retrieval_moved")
+    )
+
+
+def _with_since() -> Column:
+    since = F.coalesce(F.col("before.since_run_id"), F.col("after.published_run_id"))
+    fields = [since.alias(name) if name == "since_run_id" else F.col(f"after.{name}").alias(name) for name in _NAMES]
+    return F.when(F.col("after").isNotNull(), F.struct(*fields))

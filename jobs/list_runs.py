@@ -1,0 +1,59 @@
+"""The ledger as a person reads it: runs newest first, or one run whole."""
+
+import json
+from typing import Any
+
+from jobs.errors import MissingRequirementError
+from jobs.settings import Settings
+from jobs.table_reader import literal, query
+from schemas.runs import RUNS
+
+_STATES = ("published", "pinned")  # the first that has happened
+
+
+def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
+    """Return one line a run: state, pinned versions, counts; newest first."""
+    newest = f"SELECT run_id, max(at) AS last FROM runs GROUP BY run_id ORDER BY last DESC LIMIT {limit}"
+    ids = [row["run_id"] for row in query(settings.tables, newest, RUNS)]
+    return [_line(show_run(settings, run_id)) for run_id in ids]
+
+
+def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
+    """Return a run's pins, its events and, once it is reported, its report.
+
+    Raises:
+        MissingRequirementError: there is no such run.
+    """
+    sql = f"SELECT event, attempt, at, payload FROM runs WHERE run_id = {literal(run_id)} ORDER BY at"
+    rows = query(settings.tables, sql, RUNS)
+    if not rows:
+        raise MissingRequirementError(f"No run {run_id!r} in {settings.tables}: `semlabel runs` lists them.")
+    events = [
+        {"event": row["event"], "attempt": row["attempt"], "at": row["at"].isoformat(), **_payload(row)} for row in rows
+    ]
+    report = settings.reports / f"{run_id}.json"
+    return {
+        "run_id": run_id,
+        "state": next(state for state in _STATES if any(event["event"] == state for event in events)),
+        "pins": next(event["payload"] for event in events if event["event"] == "pinned"),
+        "events": [event for event in events if event["event"] != "pinned"],
+        "report": json.loads(report.read_text()) if report.exists() else None,
+    }
+
+
+def _payload(row: dict[str, Any]) -> dict[str, Any]:
+    return {"payload": json.loads(row["payload"])}
+
+
+def _line(run: dict[str, Any]) -> dict[str, Any]:
+    report = run["report"] or {}
+    kept = ("kind", "pinned_at", "labeler_version", "profiles_delta_version", "catalog_delta_version", "is_validated")
+    return {
+        "run_id": run["run_id"],
+        "state": run["state"],
+        **{name: run["pins"][name] for name in kept},
+        **report.get("counts", {}),
+        "quality": report.get("quality"),
+        "stop_reasons": report.get("stop_reasons", {}),
+        "seconds": round(sum(report.get("seconds", {}).values()), 1),
+    }

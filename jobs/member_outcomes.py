@@ -1,0 +1,95 @@
+"""What a run found for each member: the coverage rows and the label rows that would hold after it.
+
+Pure over frames; `publish_labels` decides which of them may be published.
+"""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from jobs.pins import Pins
+from jobs.round_rule import is_accepted
+
+
+def to_coverage(profiles: DataFrame, gone: DataFrame, candidates: DataFrame, outcomes: DataFrame, pins: Pins) -> DataFrame:
+    """Return one row a member in scope, with the columns of `coverage`.
+
+    Args:
+        profiles: all pinned profiles, faulty ones too, one row a member.
+        gone: member_id of members with labels and no profile.
+        outcomes: `round_outcomes` of the run.
+    """
+    members = profiles.select("member_id", "profile_version", "profile_hash", F.lit(False).alias("is_gone")).unionByName(
+        gone.select("member_id", F.lit(True).alias("is_gone")), allowMissingColumns=True
+    )
+    proposed = candidates.groupBy("member_id").agg(F.count(F.lit(1)).cast("int").alias("candidates"))
+    joined = members.join(proposed, "member_id", "left").join(_judged(outcomes), "member_id", "left")
+    return _with_state(joined, pins).withColumns(
+        {
+            "run_id": F.lit(pins.run_id),
+            "profiles_delta_version": F.lit(pins.profiles_delta_version).cast("long"),
+            "catalog_version": F.lit(pins.catalog_version),
+            "catalog_delta_version": F.lit(pins.catalog_delta_version).cast("long"),
+            "artifact_id": F.lit(pins.artifact_id),
+            "scorer_id": F.lit(pins.scorer_id),
+            "retriever_id": F.lit(pins.retriever_id),
+            "candidates_per_member": F.lit(pins.candidates_per_member),
+            "pinned_at": F.lit(pins.pinned_at).cast("timestamp"),
+        }
+    )
+
+
+def _judged(outcomes: DataFrame) -> DataFrame:
+    last = Window.partitionBy("member_id").orderBy(F.desc("round"))
+    last_reason = F.first("reason").over(last)
+    return (
+        outcomes.withColumn("stop_reason", last_reason)
+        .groupBy("member_id", "stop_reason")
+        .agg(
+            F.count(F.lit(1)).cast("int").alias("rounds"),
+            F.sum("judged").cast("int").alias("judged"),
+            F.sum("accepted").cast("int").alias("accepted"),
+            F.sum(F.col("judged") + F.col("missing")).cast("int").alias("depth"),
+        )
+    )
+
+
+def _with_state(joined: DataFrame, pins: Pins) -> DataFrame:
+    ended = F.col("stop_reason").isin("accepted_too_little", "candidates_exhausted")
+    incomplete = (
+        F.when(F.col("is_gone"), None)
+        .when(F.col("candidates").isNull(), "quarantined")
+        .when(~F.coalesce(ended, F.lit(False)), "incomplete")
+    )
+    zero = {name: F.coalesce(name, F.lit(0)) for name in ("candidates", "rounds", "judged", "accepted", "depth")}
+    stop_reason = F.when(F.col("is_gone"), "member_removed").otherwise(F.col("stop_reason"))
+    stated = joined.withColumn("incomplete_reason", incomplete).withColumns(zero | {"stop_reason": stop_reason})
+    return stated.withColumn("is_complete", F.col("incomplete_reason").isNull())
+
+
+def to_labels(pairs: DataFrame, candidates: DataFrame, complete: DataFrame, pins: Pins) -> DataFrame:
+    """Return the label rows of the complete members, but for `since_run_id`.
+
+    Args:
+        pairs: judged pairs of all rounds (`stop_early.judged_pairs`).
+    """
+    accepted = pairs.where(is_accepted(F.col("margin"), pins.threshold))
+    ranked = candidates.select("member_id", "qualification_id", "rank", "profile_version")
+    kept = accepted.join(ranked, ["member_id", "qualification_id"]).join(
+        complete.select("member_id"), "member_id", "left_semi"
+    )
+    return kept.select(
+        "member_id",
+        "qualification_id",
+        "score",
+        F.lit(pins.threshold).alias("threshold"),
+        F.lit(pins.artifact_id).alias("artifact_id"),
+        F.lit(pins.scorer_id).alias("scorer_id"),
+        "query_hash",
+        "item_hash",
+        "profile_version",
+        F.lit(pins.catalog_version).alias("catalog_version"),
+        "rank",
+        "round",
+        "judged_run_id",
+        F.lit(pins.run_id).alias("published_run_id"),
+    )

@@ -1,0 +1,104 @@
+"""Resolve every moving thing of a run once: table versions, the labeler behind its alias, parameters.
+
+The first pin of a run wins; a second attempt, or the same trigger fired twice, reads it back. Also repairs the
+`published` event of an earlier run that ended between its commit on `labels` and the event.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from jobs.domain import domain_of
+from jobs.errors import CheckFailedError
+from jobs.inputs import catalog_digest
+from jobs.labeler_registry import PinnedLabeler, pin_labeler
+from jobs.ledger import event_payload, write_pins
+from jobs.pins import PINNED, Pins, run_id_of
+from jobs.publish_labels import repair_published_events
+from jobs.settings import Settings
+from jobs.tables import create_missing, current_version, read, require
+from mis_scoring.core.artifact import LabelerArtifact
+from schemas.catalog import CATALOG
+from schemas.every import RUN_TABLES
+from schemas.profiles import PROFILES
+
+MAX_ROUNDS = 16  # as many rounds as the DAGs declare
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """What a trigger says: the kind of run and its own identity."""
+
+    kind: str
+    trigger_id: str
+
+
+def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
+    """Pin the run unless it is pinned, and return its id with the pins that stand."""
+    root = settings.tables
+    require(root, PROFILES, CATALOG)
+    create_missing(root, *RUN_TABLES)
+    repaired = repair_published_events(spark, root)
+    run_id = run_id_of(params.kind, params.trigger_id, settings.environment)
+    standing = event_payload(spark, root, run_id, PINNED)
+    pins = Pins(**standing) if standing else write_pins(spark, root, _resolve(spark, settings, params, run_id))
+    return {"run_id": run_id, "max_rounds": pins.n_rounds, "pinned_before": standing is not None, "repaired": repaired}
+
+
+def _resolve(spark: SparkSession, settings: Settings, params: Params, run_id: str) -> Pins:
+    labeler = pin_labeler(settings)
+    _require_few_rounds(settings, labeler.artifact)
+    root = settings.tables
+    catalog_delta_version = current_version(root, CATALOG)
+    catalog = read(spark, root, CATALOG, version=catalog_delta_version)
+    unvalidated_reason = _unvalidated_reason(settings, labeler)
+    return Pins(
+        run_id=run_id,
+        kind=params.kind,
+        trigger_id=params.trigger_id,
+        pinned_at=datetime.now(UTC).isoformat(),
+        profiles_delta_version=current_version(root, PROFILES),
+        catalog_delta_version=catalog_delta_version,
+        catalog_version=str(catalog.agg(catalog_digest(catalog)).collect()[0][0]),
+        labeler=labeler.name,
+        labeler_version=labeler.version,
+        artifact_id=labeler.artifact.artifact_id,
+        scorer_id=labeler.artifact.scorer_id,
+        artifact_folder=str(labeler.folder),
+        threshold=labeler.artifact.threshold,
+        candidates_per_round=labeler.artifact.round_rule.candidates_per_round,
+        stop_below=labeler.artifact.round_rule.stop_below,
+        candidates_per_member=settings.candidates_per_member,
+        retriever_id=_retriever_id(settings),
+        engine=settings.engine,
+        is_validated=not unvalidated_reason,
+        unvalidated_reason=unvalidated_reason,
+    )
+
+
+def _retriever_id(settings: Settings) -> str:
+    from jobs.retrieval.embedder import retriever_id_of
+
+    return retriever_id_of(settings.minilm_dir)
+
+
+def _require_few_rounds(settings: Settings, artifact: LabelerArtifact) -> None:
+    n_rounds = -(-settings.candidates_per_member // artifact.round_rule.candidates_per_round)
+    if n_rounds > MAX_ROUNDS:
+        raise CheckFailedError(
+            f"K={settings.candidates_per_member} in rounds of N={artifact.round_rule.candidates_per_round} needs "
+            f"{n_rounds} rounds, and a DAG has {MAX_ROUNDS}: lower SEMLABEL_CANDIDATES_PER_MEMBER or register an "
+            "artifact with a larger N."
+        )
+
+
+def _unvalidated_reason(settings: Settings, labeler: PinnedLabeler) -> str:
+    """Why the labeler is not validated on this data; empty when it is."""
+    known = str(labeler.artifact.domain.get("catalog", ""))
+    found = {table.name: domain_of(settings.tables, table) for table in (PROFILES, CATALOG)}
+    foreign = [f"{name} ({domain})" for name, domain in found.items() if domain != known]
+    if not foreign:
+        return ""
+    return f"labeler {labeler.name} was evaluated on {known!r} only; outside it: {', '.join(foreign)}"

@@ -1,0 +1,211 @@
+"""Publish what a run found: coverage and changes first, then ONE Delta commit on `labels`.
+
+That commit is the moment the run takes effect. It is a compare-and-swap: computed against `labels` at version v, under
+transaction number v+1 of a sequence that all publishers share, so of two that read v one loses and computes again. A
+member whose published pins are newer is left out (superseded), so a publisher that comes late never wins over a newer one.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from jobs.artifact_folder import load_artifact
+from jobs.coverage import latest_coverage, standing
+from jobs.inputs import faulty_catalog, with_profile_hash
+from jobs.judgments import usable_judgments
+from jobs.label_diff import to_changes
+from jobs.ledger import PUBLISHED, append_event, event_payload, read_pins
+from jobs.pins import PINNED, Pins
+from jobs.member_outcomes import to_coverage, to_labels
+from jobs.rendering import item_text, text_hash
+from jobs.settings import Settings
+from jobs.stop_early import judged_pairs
+from jobs.table_path import table_path
+from jobs.tables import current_version, read, replace
+from mis_scoring.core.errors import SemlabelError
+from schemas.candidates import CANDIDATES
+from schemas.catalog import CATALOG
+from schemas.coverage import COVERAGE
+from schemas.label_changes import LABEL_CHANGES
+from schemas.labels import LABELS
+from schemas.member_rounds import MEMBER_ROUNDS
+from schemas.profiles import PROFILES
+from schemas.round_outcomes import ROUND_OUTCOMES
+from schemas.runs import RUNS
+
+_SEQUENCE = "semlabel-labels"
+_TXN_CONF = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
+_METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """Which run to publish."""
+
+    run_id: str
+
+
+class LostRaceError(SemlabelError):
+    """Another publisher committed first; compute again against the labels that stand now."""
+
+
+def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
+    """Publish the run unless it is published, and return its counts."""
+    root = settings.tables
+    pins = read_pins(spark, root, params.run_id)
+    done = event_payload(spark, root, pins.run_id, PUBLISHED)
+    if done is None:
+        losers_try_again = Retrying(
+            retry=retry_if_exception_type(LostRaceError),
+            stop=stop_after_attempt(20),
+            wait=wait_random_exponential(max=20),
+            reraise=True,
+        )
+        done = losers_try_again(_publish_once, spark, root, pins)
+    return done
+
+
+def _publish_once(spark: SparkSession, root: Path, pins: Pins) -> dict[str, Any]:
+    if _labels_version_of(spark, root, pins.run_id) is not None:  # another attempt committed and wrote no event
+        return repair_published_event(spark, root, pins.run_id)
+    base = current_version(root, LABELS)
+    covered = latest_coverage(spark, root).cache()
+    coverage = _standing_coverage(_coverage(spark, root, pins), covered)
+    replace(coverage, root, COVERAGE, run_id=pins.run_id)
+    members = read(spark, root, COVERAGE, run_id=pins.run_id, is_complete=True)
+    changes = to_changes(
+        _found_labels(spark, root, pins, members),
+        read(spark, root, LABELS, version=base),
+        members,
+        _entries(spark, root, pins),
+        covered,
+    ).withColumn("run_id", F.lit(pins.run_id))
+    replace(changes, root, LABEL_CHANGES, run_id=pins.run_id)
+    written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
+    counts = {row.change: row["count"] for row in written.groupBy("change").count().collect()}
+    version = _swap(spark, root, pins.run_id, base, written) if counts else None
+    return _append_published(spark, root, pins.run_id, version, counts)
+
+
+def _coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
+    profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    one_each = profiles.where("member_id IS NOT NULL").dropDuplicates(["member_id"])
+    labelled = read(spark, root, LABELS).select("member_id").distinct()
+    return to_coverage(
+        one_each,
+        labelled.join(one_each, "member_id", "left_anti"),
+        read(spark, root, CANDIDATES, run_id=pins.run_id),
+        read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id),
+        pins,
+    )
+
+
+def _standing_coverage(coverage: DataFrame, covered: DataFrame) -> DataFrame:
+    """Mark the members whose published pins are newer than the run's as left out."""
+    joined = coverage.alias("mine").join(covered.alias("theirs"), "member_id", "left")
+    left_out = joined.select("member_id", standing("mine", "theirs").alias("left_out"))
+    reason = F.coalesce("left_out", "incomplete_reason")
+    marked = coverage.join(left_out, "member_id").withColumn("incomplete_reason", reason)
+    return marked.withColumn("is_complete", F.col("incomplete_reason").isNull()).drop("left_out")
+
+
+def _found_labels(spark: SparkSession, root: Path, pins: Pins, members: DataFrame) -> DataFrame:
+    rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id)
+    pairs = judged_pairs(rounds, usable_judgments(spark, root, pins.scorer_id))
+    return to_labels(pairs, read(spark, root, CANDIDATES, run_id=pins.run_id), members, pins)
+
+
+def _entries(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
+    catalog = read(spark, root, CATALOG, version=pins.catalog_delta_version)
+    faulty = faulty_catalog(catalog).select(F.col("key").alias("qualification_id"), F.lit(True).alias("is_quarantined"))
+    item_hash = text_hash(item_text(F.col("text"), load_artifact(pins).prompt))
+    entries = catalog.select("qualification_id", "status", item_hash.alias("item_hash"))
+    return entries.join(faulty.distinct(), "qualification_id", "left").dropDuplicates(["qualification_id"])
+
+
+def _swap(spark: SparkSession, root: Path, run_id: str, base: int, changes: DataFrame) -> int:
+    """Commit the changes on top of `labels` at version `base`; return the version of the commit.
+
+    Raises:
+        LostRaceError: another publisher committed in between.
+    """
+    changes.createOrReplaceTempView("changes_to_publish")
+    columns = ", ".join(LABELS.columns.names)
+    values = ", ".join(f"c.after.{name}" for name in LABELS.columns.names)
+    updates = ", ".join(f"l.{name} = c.after.{name}" for name in LABELS.columns.names)
+    merge = f"""
+        MERGE INTO delta.`{table_path(root, LABELS)}` l USING changes_to_publish c
+        ON l.member_id = c.member_id AND l.qualification_id = c.qualification_id
+        WHEN MATCHED AND c.change = 'removed' THEN DELETE
+        WHEN MATCHED THEN UPDATE SET {updates}
+        WHEN NOT MATCHED AND c.after IS NOT NULL THEN INSERT ({columns}) VALUES ({values})"""
+    with _session_conf(spark, dict(zip(_TXN_CONF, (_SEQUENCE, str(base + 1)), strict=True)) | {_METADATA_CONF: run_id}):
+        try:
+            spark.sql(merge).collect()
+        except PySparkException as error:
+            if "CONCURRENT" in str(error):
+                raise LostRaceError(f"labels moved past version {base} while {run_id} was published") from error
+            raise
+    version = _labels_version_of(spark, root, run_id)
+    if version is None:  # the sequence had passed base + 1: Delta skipped the merge
+        raise LostRaceError(f"labels moved past version {base} while {run_id} was published")
+    return version
+
+
+class _session_conf:  # noqa: N801 - reads as a verb at its use
+    """Set session configuration for a block, and take it back: other writes must not carry it."""
+
+    def __init__(self, spark: SparkSession, values: dict[str, str]) -> None:
+        self._spark, self._values = spark, values
+
+    def __enter__(self) -> None:
+        for key, value in self._values.items():
+            self._spark.conf.set(key, value)
+
+    def __exit__(self, *_: object) -> None:
+        for key in self._values:
+            self._spark.conf.unset(key)
+
+
+def _labels_version_of(spark: SparkSession, root: Path, run_id: str) -> int | None:
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{table_path(root, LABELS)}`")
+    rows = history.where(F.col("userMetadata") == run_id).select("version").collect()
+    return int(rows[0].version) if rows else None
+
+
+def _append_published(
+    spark: SparkSession, root: Path, run_id: str, version: int | None, counts: dict[str, int]
+) -> dict[str, Any]:
+    coverage = read(spark, root, COVERAGE, run_id=run_id)
+    reasons = {row.incomplete_reason: row["count"] for row in coverage.groupBy("incomplete_reason").count().collect()}
+    payload = {
+        "labels_version": version,  # null: the run changed nothing and made no commit
+        "changes": counts,
+        "members_published": reasons.pop(None, 0),
+        "members_left_out": reasons,
+    }
+    append_event(spark, root, run_id, PUBLISHED, payload)
+    return payload
+
+
+def repair_published_event(spark: SparkSession, root: Path, run_id: str) -> dict[str, Any]:
+    """Append the missing `published` event of a run whose id stands in the history of `labels`."""
+    changes = read(spark, root, LABEL_CHANGES, run_id=run_id).groupBy("change").count().collect()
+    version = _labels_version_of(spark, root, run_id)
+    return _append_published(spark, root, run_id, version, {row.change: row["count"] for row in changes})
+
+
+def repair_published_events(spark: SparkSession, root: Path) -> int:
+    """Repair every run that committed to `labels` and ended before its event; return how many."""
+    events = read(spark, root, RUNS)
+    open_runs = events.where(F.col("event") == PINNED).join(events.where(F.col("event") == PUBLISHED), "run_id", "left_anti")
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{table_path(root, LABELS)}`").select(F.col("userMetadata").alias("run_id"))
+    broken = [row.run_id for row in open_runs.join(history, "run_id", "left_semi").select("run_id").distinct().collect()]
+    for run_id in broken:
+        repair_published_event(spark, root, run_id)
+    return len(broken)

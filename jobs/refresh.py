@@ -1,0 +1,66 @@
+"""Run a DAG through Airflow in the foreground, with what a single machine needs around it."""
+
+import json
+import logging
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from jobs.errors import CheckFailedError, MissingRequirementError
+from jobs.local.airflow_home import migrate, run_airflow
+from jobs.local.connect_server import connect_server
+from jobs.pins import run_id_of
+from jobs.settings import Settings
+from jobs.spark_session import delta_jars
+from jobs.table_path import table_exists
+from mis_scoring.core.errors import DataError
+from schemas.catalog import CATALOG
+from schemas.profiles import PROFILES
+
+log = logging.getLogger(__name__)
+
+
+def run_refresh(settings: Settings, kind: str) -> dict[str, Any]:
+    """Run a refresh to its end and return its report.
+
+    Raises:
+        DataError: there is no such DAG.
+        MissingRequirementError: tables or jars are missing; nothing was started.
+        CheckFailedError: a task failed; the labels are as they were.
+    """
+    _check_before(settings, kind)
+    trigger_id = f"manual-{uuid.uuid4()}"
+    run_id = run_id_of(kind, trigger_id, settings.environment)
+    log.info("run %s: starting Spark and Airflow", run_id)
+    with ThreadPoolExecutor(1) as background, connect_server(settings) as url:
+        background.submit(migrate, settings).result()
+        conf = json.dumps({"trigger_id": trigger_id})
+        exit_code = run_airflow(settings, "dags", "test", kind, "--conf", conf, env=_job_env(settings, url))
+    report = settings.reports / f"{run_id}.json"
+    if exit_code != 0 or not report.exists():
+        raise CheckFailedError(
+            f"Run {run_id} did not finish; the labels are as they were. The failed task's message stands above; "
+            f"`semlabel runs {run_id}` says how far it came."
+        )
+    return dict(json.loads(report.read_text()))
+
+
+def _check_before(settings: Settings, kind: str) -> None:
+    known = sorted(path.stem for path in settings.dags_dir.glob("*.py"))
+    if kind not in known:
+        raise DataError(f"no DAG {kind!r} in {settings.dags_dir}; there are {', '.join(known)}")
+    delta_jars(settings)
+    missing = [table.name for table in (PROFILES, CATALOG) if not table_exists(settings.tables, table)]
+    if missing:
+        raise MissingRequirementError(
+            f"No table {', '.join(missing)} under {settings.tables}. Make a sample with `semlabel sample`, or load own "
+            "data with `semlabel load`."
+        )
+
+
+def _job_env(settings: Settings, connect_url: str) -> dict[str, str]:
+    """What the jobs of this run take from this process beside the environment that both have."""
+    return {
+        "SEMLABEL_SPARK_CONNECT_URL": connect_url,
+        "SEMLABEL_CANDIDATES_PER_MEMBER": str(settings.candidates_per_member),
+    }

@@ -1,0 +1,187 @@
+"""Propose the top K qualifications of each member in scope, exactly, by the best section of the profile.
+
+Texts that have a vector keep it (`embeddings`). A Python worker holds the whole catalog's vectors (3 KB an entry) and
+one batch of members; everything else streams.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.inputs import faulty_catalog, faulty_profiles, usable_catalog, usable_profiles, with_profile_hash
+from jobs.ledger import read_pins
+from jobs.pins import Pins
+from jobs.quarantine import set_aside
+from jobs.rendering import text_hash
+from jobs.retrieval.embedder import MiniLmEmbedder
+from jobs.retrieval.sections import split_sections
+from jobs.retrieval.topk import CatalogIndex, top_candidates
+from jobs.settings import Settings
+from jobs.tables import append, read, replace
+from mis_scoring.core.errors import DataError
+from schemas.candidates import CANDIDATES
+from schemas.catalog import CATALOG
+from schemas.embeddings import EMBEDDINGS
+from schemas.profiles import PROFILES
+
+STEP = "retrieve_candidates"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """Which run to retrieve for."""
+
+    run_id: str
+
+
+def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
+    """Embed what is new, write `candidates` of the run, set faulty inputs aside."""
+    root = settings.tables
+    pins = read_pins(spark, root, params.run_id)
+    all_profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    all_entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
+    profiles, entries = usable_profiles(all_profiles), usable_catalog(all_entries)
+    sections = to_sections(profiles)
+    texts = sections.select("text").union(entries.select("text")).distinct().withColumn("text_hash", _hash("text"))
+    n_embedded = _embed_new(spark, settings, pins, texts)
+
+    vectors = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash", "vector")
+    vectors = vectors.where(F.exists("vector", lambda x: x != 0))  # a text that embeds to nothing has no direction
+    index_folder = _write_index(settings, pins, with_vectors(entries, "text", vectors))
+    ranked = to_candidates(with_vectors(sections, "text", vectors), index_folder, pins.candidates_per_member)
+    replace(_with_pins(ranked, profiles, pins), root, CANDIDATES, run_id=pins.run_id)
+
+    written = read(spark, root, CANDIDATES, run_id=pins.run_id)
+    wordless = profiles.join(written, "member_id", "left_anti")
+    faults = _faults(all_profiles, all_entries, wordless, with_vectors(entries, "text", vectors), entries)
+    set_aside(faults, root, run_id=pins.run_id, step=STEP)
+    return {
+        "members": written.select("member_id").distinct().count(),
+        "candidates": written.count(),
+        "texts_embedded": n_embedded,
+        "quarantined": faults.count(),
+    }
+
+
+def to_sections(profiles: DataFrame) -> DataFrame:
+    """Return one row (member_id, text) a distinct section of a profile."""
+    return profiles.select("member_id", "profile_text").mapInPandas(_split, "member_id string, text string")
+
+
+def with_vectors(rows: DataFrame, text: str, vectors: DataFrame) -> DataFrame:
+    """Add `vector` to the rows whose text has one."""
+    return rows.withColumn("text_hash", _hash(text)).join(vectors, "text_hash")
+
+
+def to_candidates(sections: DataFrame, index_folder: str, k: int) -> DataFrame:
+    """Return (member_id, rank, qualification_id, similarity), the K best of each member."""
+    members = sections.groupBy("member_id").agg(F.collect_list("vector").alias("vectors"))
+
+    def rank(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        index = _load_index(index_folder)
+        for frame in frames:
+            yield from (_rank_one(index, row.member_id, row.vectors, k) for row in frame.itertuples())
+
+    return members.mapInPandas(rank, "member_id string, rank int, qualification_id string, similarity double")
+
+
+def _hash(column: str) -> Any:
+    return text_hash(F.col(column))
+
+
+def _split(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    for frame in frames:
+        sections = [(row.member_id, text) for row in frame.itertuples() for text in split_sections(row.profile_text)]
+        yield pd.DataFrame(sections, columns=["member_id", "text"], dtype=str)
+
+
+def _rank_one(index: CatalogIndex, member_id: str, vectors: Any, k: int) -> pd.DataFrame:
+    ids, similarity = top_candidates(index, np.stack(list(vectors)), k=k)
+    return pd.DataFrame(
+        {
+            "member_id": member_id,
+            "rank": np.arange(len(ids), dtype=np.int32),
+            "qualification_id": ids.astype(object),
+            "similarity": similarity,
+        }
+    )
+
+
+def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataFrame) -> int:
+    root = settings.tables
+    known = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash")
+    missing = texts.join(known, "text_hash", "left_anti")
+    n_missing = missing.count()
+    if n_missing == 0:
+        return 0
+    model_dir, retriever_id = str(settings.minilm_dir), pins.retriever_id
+
+    def embed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        embedder = _load_embedder(model_dir)
+        for frame in frames:
+            vectors = list(embedder.embed(frame["text"].tolist()))
+            yield pd.DataFrame({"retriever_id": retriever_id, "text_hash": frame["text_hash"], "vector": vectors})
+
+    spread = missing.repartition(settings.spark_partitions, "text_hash")
+    rows = spread.mapInPandas(embed, "retriever_id string, text_hash string, vector array<float>")
+    append(rows, root, EMBEDDINGS, transaction=f"{pins.run_id}:{STEP}")
+    return n_missing
+
+
+def _write_index(settings: Settings, pins: Pins, entries: DataFrame) -> str:
+    if entries.isEmpty():
+        raise DataError(
+            f"catalog version {pins.catalog_delta_version} holds no usable entry: `quarantine` says why of each; load "
+            "a catalog with active entries that have a text."
+        )
+    folder = settings.staging / "retrieval" / pins.run_id
+    entries.select("qualification_id", "vector").write.mode("overwrite").parquet(str(folder))
+    return str(folder)
+
+
+@lru_cache(maxsize=1)
+def _load_embedder(model_dir: str) -> MiniLmEmbedder:
+    return MiniLmEmbedder(Path(model_dir))
+
+
+@lru_cache(maxsize=1)
+def _load_index(folder: str) -> CatalogIndex:
+    entries = pd.read_parquet(folder)
+    return CatalogIndex.build(entries["qualification_id"].tolist(), np.stack(entries["vector"].tolist()))
+
+
+def _with_pins(ranked: DataFrame, profiles: DataFrame, pins: Pins) -> DataFrame:
+    pinned = profiles.select(
+        "member_id", F.coalesce("profile_version", F.lit(0)).alias("profile_version"), "profile_hash"
+    )
+    return ranked.join(pinned, "member_id").withColumns(
+        {
+            "run_id": F.lit(pins.run_id),
+            "catalog_version": F.lit(pins.catalog_version),
+            "retriever_id": F.lit(pins.retriever_id),
+        }
+    )
+
+
+def _faults(
+    profiles: DataFrame, entries: DataFrame, wordless: DataFrame, embedded: DataFrame, usable: DataFrame
+) -> DataFrame:
+    unembedded = usable.join(embedded, "qualification_id", "left_anti")
+    nothing = F.lit("embeds to nothing").alias("reason")
+    parts = {
+        "profiles": faulty_profiles(profiles).union(
+            wordless.select(F.col("member_id").alias("key"), nothing, _hash("profile_text").alias("value_hash"))
+        ),
+        "catalog": faulty_catalog(entries).union(
+            unembedded.select(F.col("qualification_id").alias("key"), nothing, _hash("text").alias("value_hash"))
+        ),
+    }
+    tagged = [rows.withColumn("table", F.lit(table)) for table, rows in parts.items()]
+    return tagged[0].union(tagged[1]).dropDuplicates(["table", "key"])

@@ -1,0 +1,70 @@
+"""Run one job by name, as a task does: parse its parameters once, give it a session if it needs one, keep its result.
+
+The result goes to the ledger with the seconds it took, and to the caller as one JSON document.
+"""
+
+import importlib
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from jobs.errors import FaultsError
+from jobs.ledger import append_event
+from jobs.settings import Settings
+from jobs.spark_session import spark_session
+
+log = logging.getLogger(__name__)
+
+SPARK_JOBS = ("pin_inputs", "plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels", "report_run")
+RAY_JOBS = ("score_round",)
+JOBS = SPARK_JOBS + RAY_JOBS
+
+
+def run_job(name: str, values: Mapping[str, str], settings: Settings, *, attempt: int = 1) -> dict[str, Any]:
+    """Run a job to its end and return its result.
+
+    Args:
+        values: the job's parameters as text, by field name of its `Params`.
+    Raises:
+        FaultsError: lists every parameter that is missing, unknown or of another type.
+    """
+    module = importlib.import_module(f"jobs.{name}")
+    if name in RAY_JOBS:
+        return _run_ray(module, name, values, settings)
+    params = parse_params(module.Params, values, job=name)
+    with spark_session(settings, name) as spark:
+        started = time.monotonic()
+        result: dict[str, Any] = module.run(spark, settings, params)
+        run_id = result.get("run_id") or params.run_id
+        seconds = round(time.monotonic() - started, 2)
+        event = f"round_{params.round}_{name}" if hasattr(params, "round") else name
+        if name != "report_run":
+            append_event(spark, settings.tables, run_id, event, result | {"seconds": seconds}, attempt=attempt)
+        log.info("%s: %.1f s, %s", event, seconds, _short(result))
+        return result
+
+
+def parse_params(kind: type, values: Mapping[str, str], *, job: str) -> Any:
+    """Build a job's `Params` from text, every fault listed at once."""
+    known = {field.name: field.type for field in fields(kind)}
+    faults = [f"unknown parameter {name}={value!r}; it takes {', '.join(known)}" for name, value in values.items() if name not in known]
+    parsed: dict[str, Any] = {}
+    for name, type_ in known.items():
+        if name not in values:
+            faults.append(f"parameter {name} is missing")
+        elif type_ in (int, "int"):
+            if values[name].lstrip("-").isdigit():
+                parsed[name] = int(values[name])
+            else:
+                faults.append(f"parameter {name}={values[name]!r} is no whole number")
+        else:
+            parsed[name] = values[name]
+    if faults:
+        raise FaultsError(f"job {job}", faults)
+    return kind(**parsed)
+
+
+def _short(result: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in result.items() if isinstance(value, int | str | dict))[:300]

@@ -1,0 +1,53 @@
+"""Answer a question over the tables in a second, without Spark: delta-rs and its SQL engine.
+
+For commands that a person waits for (`runs`, `audit`) and for jobs that may not import Spark.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+from jobs.errors import MissingRequirementError
+from jobs.pins import PINNED, Pins
+from jobs.table_path import table_exists, table_path
+from schemas.runs import RUNS
+from schemas.table import Table
+
+
+def query(root: Path, sql: str, *tables: Table) -> list[dict[str, Any]]:
+    """Run SQL over tables, each under its own name, and return the rows.
+
+    Raises:
+        MissingRequirementError: names every table that is missing.
+    """
+    missing = [table.name for table in tables if not table_exists(root, table)]
+    if missing:
+        raise MissingRequirementError(
+            f"No table {', '.join(missing)} under {root}: no run has made it yet. Start one with "
+            "`semlabel refresh weekly_full`, or set SEMLABEL_TABLE_ROOT."
+        )
+    builder = QueryBuilder()
+    for table in tables:
+        builder.register(table.name, DeltaTable(table_path(root, table)))
+    return list(pa.table(builder.execute(sql).read_all()).to_pylist())
+
+
+def literal(value: str) -> str:
+    """Quote a text for SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def pins_of(root: Path, run_id: str) -> Pins:
+    """Return what a run pinned, without Spark.
+
+    Raises:
+        MissingRequirementError: there is no such run.
+    """
+    sql = f"SELECT payload FROM runs WHERE run_id = {literal(run_id)} AND event = '{PINNED}' ORDER BY attempt LIMIT 1"
+    rows = query(root, sql, RUNS)
+    if not rows:
+        raise MissingRequirementError(f"No run {run_id!r} in {root}: `semlabel runs` lists them.")
+    return Pins(**json.loads(rows[0]["payload"]))

@@ -1,0 +1,154 @@
+"""A labeler as one folder: checkpoint, tokenizer, and `labeler.json` with all that decides a label.
+
+What changes a score is in `scorer_id`; what changes a decision or the rounds is in `artifact_id` besides. Files are
+safetensors and JSON; digests are checked before anything is loaded.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mis_scoring.core.errors import ArtifactError, DataError
+from mis_scoring.core.identity import digest, file_digest
+from mis_scoring.core.prompt import PromptLayout
+from mis_scoring.core.readout import margin_of
+from mis_scoring.core.rounds import RoundRule
+
+CHECKPOINT_FILES = ("config.json", "model.safetensors", "tokenizer.json")
+_ALLOWED_FILES = {*CHECKPOINT_FILES, "labeler.json", "README.md"}
+_FIELDS = [
+    "name",
+    "prompt",
+    "label_tokens",
+    "numeric_profile",
+    "threshold",
+    "round_rule",
+    "tie_eps",
+    "domain",
+    "evaluation",
+    "digests",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelerArtifact:
+    """The content of `labeler.json`.
+
+    Attributes:
+        label_tokens: the answer strings, keys `yes` and `no`.
+        numeric_profile: dtype, quantisation and readout precision of the scores.
+        tie_eps: bound of |margin - reference margin| of the profile's engine.
+        domain: what the labeler was evaluated on; `catalog` names the data.
+        evaluation: figures, by name.
+        digests: SHA-256 of each checkpoint file.
+    """
+
+    name: str
+    prompt: PromptLayout
+    label_tokens: Mapping[str, str]
+    numeric_profile: Mapping[str, str]
+    threshold: float
+    round_rule: RoundRule
+    tie_eps: float
+    domain: Mapping[str, str]
+    evaluation: Mapping[str, Any]
+    digests: Mapping[str, str]
+
+    @cached_property
+    def scorer_id(self) -> str:
+        """Digest of what decides a score."""
+        parts = ("prompt", "label_tokens", "numeric_profile", "digests")
+        return digest({name: value for name, value in self.as_dict().items() if name in parts})
+
+    @cached_property
+    def artifact_id(self) -> str:
+        """Digest of the whole."""
+        return digest(self.as_dict())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the content of `labeler.json`."""
+        plain = {name: getattr(self, name) for name in _FIELDS}
+        plain["prompt"] = vars(self.prompt)
+        plain["round_rule"] = vars(self.round_rule)
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in plain.items()}
+
+    def with_changes(self, *, threshold: float | None = None, round_rule: RoundRule | None = None) -> "LabelerArtifact":
+        """Return an artifact with the same scorer that decides or stops otherwise."""
+        changed = replace(self, threshold=self.threshold if threshold is None else threshold)
+        return changed if round_rule is None else replace(changed, round_rule=round_rule)
+
+    def save(self, folder: Path) -> None:
+        """Write `labeler.json` beside the checkpoint that `digests` describes."""
+        text = json.dumps(self.as_dict(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        (folder / "labeler.json").write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "LabelerArtifact":
+        """Read a folder.
+
+        Raises:
+            ArtifactError: lists every fault: files, fields, values, digests.
+        """
+        faults = _file_faults(folder)
+        content = _read_content(folder, faults)
+        artifact = _parse(content, faults) if content is not None else None
+        if artifact is not None:
+            faults += _digest_faults(folder, artifact.digests)
+        if faults or artifact is None:
+            raise ArtifactError(str(folder), faults)
+        return artifact
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each checkpoint file in a folder."""
+    return {name: file_digest(folder / name) for name in CHECKPOINT_FILES}
+
+
+def _file_faults(folder: Path) -> list[str]:
+    found = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    missing = [f"{name} is missing" for name in sorted(_ALLOWED_FILES - found - {"README.md"})]
+    unknown = [f"{name} does not belong here (safetensors and JSON only)" for name in sorted(found - _ALLOWED_FILES)]
+    return missing + unknown
+
+
+def _read_content(folder: Path, faults: list[str]) -> dict[str, Any] | None:
+    try:
+        content = json.loads((folder / "labeler.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        faults.append(f"labeler.json is no JSON: {error}")
+        return None
+    unknown = sorted(set(content) - set(_FIELDS))
+    missing = sorted(set(_FIELDS) - set(content))
+    faults += [f"labeler.json: {name} is unknown" for name in unknown]
+    faults += [f"labeler.json: {name} is missing" for name in missing]
+    return None if unknown or missing else dict(content)
+
+
+def _parse(content: dict[str, Any], faults: list[str]) -> LabelerArtifact | None:
+    before = len(faults)
+    parsed = dict(content)
+    for name, kind in (("prompt", PromptLayout), ("round_rule", RoundRule)):
+        try:
+            parsed[name] = kind(**content[name])
+        except (TypeError, DataError) as error:
+            faults.append(f"labeler.json: {name}: {error}")
+    try:
+        margin_of(content["threshold"])
+    except (TypeError, DataError) as error:
+        faults.append(f"labeler.json: {error}")
+    if not isinstance(content["tie_eps"], int | float) or content["tie_eps"] < 0:
+        faults.append(f"labeler.json: tie_eps is {content['tie_eps']!r}; it must be a number, 0 or more")
+    if set(content["label_tokens"]) != {"yes", "no"}:
+        faults.append(f"labeler.json: label_tokens has the keys {sorted(content['label_tokens'])}, expected no, yes")
+    return LabelerArtifact(**parsed) if len(faults) == before else None
+
+
+def _digest_faults(folder: Path, digests: Mapping[str, str]) -> list[str]:
+    present = [name for name in CHECKPOINT_FILES if (folder / name).exists()]
+    wrong = [name for name in present if file_digest(folder / name) != digests.get(name)]
+    return [f"{name} does not match its digest {digests.get(name)!r}: it is another file" for name in wrong]

@@ -1,0 +1,33 @@
+"""What every engine does, whatever it runs on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from mis_scoring.core.labels import LabelTokens, TokenIds
+from mis_scoring.core.readout import FloatArray
+
+
+class Engine(Protocol):
+    """Scores the items of one query in one prefill pass."""
+
+    batch_invariant: bool
+    """Whether a pair has the same bits whatever it is packed with; such an engine needs no tie rule."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, str]:
+        """Where and with what scores are computed: engine, device, library versions, dtype."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """The longest single-item prompt that the model takes, Lq + max Li."""
+        ...
+
+    def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
+        """Return (n_items, 2) float32, columns YES, NO; row i belongs to items[i].
+
+        Raises:
+            EngineError: the engine failed.
+            DataError: the request can't be scored (an empty item, a prompt longer than `max_tokens`).
+        """
+        ...

@@ -1,0 +1,32 @@
+"""All tables, by who makes them."""
+
+from schemas.candidates import CANDIDATES
+from schemas.catalog import CATALOG
+from schemas.coverage import COVERAGE
+from schemas.embeddings import EMBEDDINGS
+from schemas.judgments import JUDGMENTS
+from schemas.label_changes import LABEL_CHANGES
+from schemas.labels import LABELS
+from schemas.member_rounds import MEMBER_ROUNDS
+from schemas.profiles import PROFILES
+from schemas.quarantine import QUARANTINE
+from schemas.reference import REFERENCE
+from schemas.round_outcomes import ROUND_OUTCOMES
+from schemas.runs import RUNS
+from schemas.texts import TEXTS
+
+UPSTREAM_TABLES = (PROFILES, CATALOG, REFERENCE)
+RUN_TABLES = (
+    REFERENCE,  # empty where no answer is known
+    TEXTS,
+    EMBEDDINGS,
+    CANDIDATES,
+    MEMBER_ROUNDS,
+    ROUND_OUTCOMES,
+    JUDGMENTS,
+    COVERAGE,
+    LABELS,
+    LABEL_CHANGES,
+    RUNS,
+    QUARANTINE,
+)
