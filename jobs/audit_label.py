@@ -30,7 +30,9 @@ def audit_label(settings: Settings, member_id: str, qualification_id: str) -> di
     label = _one(settings, f"SELECT * FROM labels WHERE {_is_pair(pair)}", LABELS)
     if label is not None:
         margin = _judgment(settings, label["scorer_id"], label["query_hash"], label["item_hash"])
-        return pair | {"state": "accepted", "reason": "score >= threshold"} | label | margin | _staleness(settings, pair)
+        return (
+            pair | {"state": "accepted", "reason": "score >= threshold"} | label | margin | _staleness(settings, pair)
+        )
     entry = _one(settings, f"SELECT status FROM catalog WHERE qualification_id = {literal(qualification_id)}", CATALOG)
     if entry is None or entry["status"] != "active":
         reason = "no such entry" if entry is None else f"its status is {entry['status']}"
@@ -49,7 +51,9 @@ def _without_label(settings: Settings, pair: dict[str, str], covered: dict[str, 
         return {"state": "not_evaluated", "reason": f"not among the {depth} candidates that retrieval proposed"}
     found = {"rank": candidate["rank"], "similarity": candidate["similarity"]}
     if candidate["rank"] >= covered["depth"]:
-        why = f"stopped early ({covered['stop_reason']}) after {covered['rounds']} round(s), before rank {found['rank']}"
+        why = (
+            f"stopped early ({covered['stop_reason']}) after {covered['rounds']} round(s), before rank {found['rank']}"
+        )
         return {"state": "not_evaluated", "reason": why} | found
     return {"state": "rejected", "reason": "score < threshold"} | found | _rejection(settings, pair, covered)
 

@@ -41,7 +41,9 @@ def doctor(as_json: AsJson = False) -> None:
 @app.command()
 def sample(
     members: Annotated[int, typer.Option(min=1, help="How many members.")] = 500,
-    full_catalog: Annotated[bool, typer.Option("--full-catalog", help="All of ESCO instead of the default part.")] = False,
+    full_catalog: Annotated[
+        bool, typer.Option("--full-catalog", help="All of ESCO instead of the default part.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the members.")] = 0,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing where tables exist.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,

@@ -92,7 +92,11 @@ def _data(settings: Settings) -> Check:
 
 def _versions(_: Settings) -> Check:
     found = {name: importlib.metadata.version(name) for name in _VERSIONS}
-    wrong = [f"{name} {found[name]} (expected {want}*)" for name, want in _VERSIONS.items() if not found[name].startswith(want)]
+    wrong = [
+        f"{name} {found[name]} (expected {want}*)"
+        for name, want in _VERSIONS.items()
+        if not found[name].startswith(want)
+    ]
     message = f"{', '.join(wrong)}; run `make setup`" if wrong else ", ".join(f"{n} {v}" for n, v in found.items())
     return Check(name="versions", is_ok=not wrong, message=message)
 
@@ -126,4 +130,9 @@ def _tables(settings: Settings) -> Check:
 def _labeler(settings: Settings) -> Check:
     is_ok = has_labeler(settings)
     name = f"{settings.labeler_name}@{settings.labeler_alias}"
-    return Check(name="labeler", is_ok=is_ok, message=name if is_ok else f"no {name} yet: `semlabel sample` brings one", is_optional=True)
+    return Check(
+        name="labeler",
+        is_ok=is_ok,
+        message=name if is_ok else f"no {name} yet: `semlabel sample` brings one",
+        is_optional=True,
+    )

@@ -16,7 +16,9 @@ def with_profile_hash(profiles: DataFrame) -> DataFrame:
 
 def catalog_digest(catalog: DataFrame) -> Column:
     """Aggregate a catalog into its content digest; one row of 64 bytes an entry is gathered in one place."""
-    row = F.sha2(F.concat_ws("\x1f", *(F.coalesce(F.col(name), F.lit("\x00")) for name in sorted(catalog.columns))), 256)
+    row = F.sha2(
+        F.concat_ws("\x1f", *(F.coalesce(F.col(name), F.lit("\x00")) for name in sorted(catalog.columns))), 256
+    )
     return F.sha2(F.concat_ws("", F.sort_array(F.collect_list(row))), 256)
 
 
@@ -52,8 +54,12 @@ def _with_fault(rows: DataFrame, key: str, text: str) -> DataFrame:
 
 
 def _faults(rows: DataFrame, key: str, text: str) -> DataFrame:
-    return _with_fault(rows, key, text).where("fault IS NOT NULL").select(
-        F.coalesce(F.col(key), F.lit("")).alias("key"),
-        F.col("fault").alias("reason"),
-        text_hash(F.col(text)).alias("value_hash"),
+    return (
+        _with_fault(rows, key, text)
+        .where("fault IS NOT NULL")
+        .select(
+            F.coalesce(F.col(key), F.lit("")).alias("key"),
+            F.col("fault").alias("reason"),
+            text_hash(F.col(text)).alias("value_hash"),
+        )
     )

@@ -29,7 +29,9 @@ def to_changes(
     after = _packed(found.withColumn("since_run_id", F.lit(None).cast("string")), "after")
     joined = before.join(after, ["member_id", "qualification_id"], "full")
     joined = joined.join(entries, "qualification_id", "left").where(_differs() & ~_is_kept())
-    joined = joined.join(_pins(members, "now"), "member_id", "left").join(_pins(covered, "earlier"), "member_id", "left")
+    joined = joined.join(_pins(members, "now"), "member_id", "left").join(
+        _pins(covered, "earlier"), "member_id", "left"
+    )
     return joined.select(
         "member_id",
         "qualification_id",

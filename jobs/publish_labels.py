@@ -203,9 +203,15 @@ def repair_published_event(spark: SparkSession, root: Path, run_id: str) -> dict
 def repair_published_events(spark: SparkSession, root: Path) -> int:
     """Repair every run that committed to `labels` and ended before its event; return how many."""
     events = read(spark, root, RUNS)
-    open_runs = events.where(F.col("event") == PINNED).join(events.where(F.col("event") == PUBLISHED), "run_id", "left_anti")
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{table_path(root, LABELS)}`").select(F.col("userMetadata").alias("run_id"))
-    broken = [row.run_id for row in open_runs.join(history, "run_id", "left_semi").select("run_id").distinct().collect()]
+    open_runs = events.where(F.col("event") == PINNED).join(
+        events.where(F.col("event") == PUBLISHED), "run_id", "left_anti"
+    )
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{table_path(root, LABELS)}`").select(
+        F.col("userMetadata").alias("run_id")
+    )
+    broken = [
+        row.run_id for row in open_runs.join(history, "run_id", "left_semi").select("run_id").distinct().collect()
+    ]
     for run_id in broken:
         repair_published_event(spark, root, run_id)
     return len(broken)

@@ -17,7 +17,15 @@ from jobs.spark_session import spark_session
 
 log = logging.getLogger(__name__)
 
-SPARK_JOBS = ("pin_inputs", "plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels", "report_run")
+SPARK_JOBS = (
+    "pin_inputs",
+    "plan_refresh",
+    "retrieve_candidates",
+    "build_round",
+    "stop_early",
+    "publish_labels",
+    "report_run",
+)
 RAY_JOBS = ("score_round",)
 JOBS = SPARK_JOBS + RAY_JOBS
 
@@ -49,7 +57,11 @@ def run_job(name: str, values: Mapping[str, str], settings: Settings, *, attempt
 def parse_params(kind: type, values: Mapping[str, str], *, job: str) -> Any:
     """Build a job's `Params` from text, every fault listed at once."""
     known = {field.name: field.type for field in fields(kind)}
-    faults = [f"unknown parameter {name}={value!r}; it takes {', '.join(known)}" for name, value in values.items() if name not in known]
+    faults = [
+        f"unknown parameter {name}={value!r}; it takes {', '.join(known)}"
+        for name, value in values.items()
+        if name not in known
+    ]
     parsed: dict[str, Any] = {}
     for name, type_ in known.items():
         if name not in values:

@@ -15,7 +15,9 @@ CATALOG = Table(
     key=("qualification_id",),
     columns=pa.schema(
         [
-            optional("qualification_id", TEXT),  # nullable like all of the row: a faulty row is quarantined, not refused
+            optional(
+                "qualification_id", TEXT
+            ),  # nullable like all of the row: a faulty row is quarantined, not refused
             optional("category", TEXT),
             optional("text", TEXT),
             optional("status", TEXT),

@@ -26,9 +26,11 @@ def airflow_env(settings: Settings) -> dict[str, str]:
         # the DAGs name their shared folder, and the jobs, as packages of this checkout
         "PYTHONPATH": os.pathsep.join(filter(None, [str(settings.dags_dir), os.environ.get("PYTHONPATH", "")])),
     }
-    return own | {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {
-        "PYTHONPATH": own["PYTHONPATH"]
-    }
+    return (
+        own
+        | {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        | {"PYTHONPATH": own["PYTHONPATH"]}
+    )
 
 
 def migrate(settings: Settings) -> None:

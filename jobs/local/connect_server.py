@@ -60,7 +60,17 @@ def _command(settings: Settings, port: int) -> list[str]:
     }
     options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
-    return [submit, "--master", settings.spark_master, "--name", "semlabel", *options, "--class", _CLASS, "spark-internal"]
+    return [
+        submit,
+        "--master",
+        settings.spark_master,
+        "--name",
+        "semlabel",
+        *options,
+        "--class",
+        _CLASS,
+        "spark-internal",
+    ]
 
 
 def _free_port() -> int:
@@ -79,7 +89,9 @@ def _wait_until_listening(process: "subprocess.Popen[bytes]", port: int, log: Pa
     for attempt in attempts:
         with attempt:
             if process.poll() is not None:
-                raise MissingRequirementError(f"The Spark Connect server ended at once (rc {process.returncode}): see {log}")
+                raise MissingRequirementError(
+                    f"The Spark Connect server ended at once (rc {process.returncode}): see {log}"
+                )
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
 
 

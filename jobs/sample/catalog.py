@@ -49,9 +49,7 @@ def _shuffle_key(value: str) -> str:
 
 
 def _skill(concept: Concept) -> CatalogEntry:
-    return CatalogEntry(
-        qualification_id=f"skill:{concept.concept_id}", category="skill", text=concept.preferred_label
-    )
+    return CatalogEntry(qualification_id=f"skill:{concept.concept_id}", category="skill", text=concept.preferred_label)
 
 
 def _experience() -> Iterator[CatalogEntry]:

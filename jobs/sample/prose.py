@@ -53,7 +53,10 @@ def _bullets(rng: random.Random, say: Phrases, facts: Facts) -> str:
 def _notes(rng: random.Random, say: Phrases, facts: Facts) -> str:
     """Write a few dense lines, as in a recruiter's file."""
     joint = rng.choice(w.CONNECTORS)
-    lines = [rng.choice(("; ", "\n")).join(say.job_line(j) for j in facts.jobs), *_chunk_lines(rng, facts.mentions, joint)]
+    lines = [
+        rng.choice(("; ", "\n")).join(say.job_line(j) for j in facts.jobs),
+        *_chunk_lines(rng, facts.mentions, joint),
+    ]
     lines += [*_rest(say, facts, is_line=True), *_fillers(rng, 0, 2)]
     rng.shuffle(lines)
     text = "\n".join(line for line in lines if line)
