@@ -13,6 +13,7 @@ Looks at every member again with the champion labeler, and scores only the pairs
 from datetime import UTC, datetime
 
 from airflow.sdk import chain, dag
+
 from semlabel_dags.refresh import DEFAULT_ARGS, pin_inputs, refresh_rounds, run_step
 
 

@@ -74,7 +74,8 @@ def _rejection(settings: Settings, pair: dict[str, str], covered: dict[str, Any]
 def _judgment(settings: Settings, scorer_id: str, query_hash: str, item_hash: str) -> dict[str, Any]:
     sql = f"""
         SELECT margin, score, is_reference, engine, run_id AS judged_run_id, judged_at FROM judgments
-        WHERE scorer_id = {literal(scorer_id)} AND query_hash = {literal(query_hash)} AND item_hash = {literal(item_hash)}
+        WHERE scorer_id = {literal(scorer_id)} AND query_hash = {literal(query_hash)}
+        AND item_hash = {literal(item_hash)}
         ORDER BY generation DESC, judged_at, run_id LIMIT 1"""
     found = _one(settings, sql, JUDGMENTS)
     return {} if found is None else found | {"judged_at": found["judged_at"].isoformat()}

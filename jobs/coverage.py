@@ -1,6 +1,7 @@
 """What published runs have done for each member, and which of two runs knows the newer state of a member.
 
-Scope and publishing both rest on this comparison, never on a watermark: a lost, doubled or late trigger changes nothing.
+Scope and publishing both rest on this comparison, never on a watermark: a lost, doubled or late trigger changes
+nothing.
 """
 
 from pathlib import Path

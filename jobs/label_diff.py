@@ -68,7 +68,7 @@ def _change() -> Column:
 
 
 def _reason() -> Column:
-    """The first cause that holds, from the outside in: member, entry, profile, scorer, threshold, catalog, retrieval."""
+    """The first cause that holds: member, entry, profile, scorer, threshold, catalog, retrieval."""
     is_new_member = F.col("earlier_artifact_id").isNull()
     profile_changed = ~F.col("now_profile_hash").eqNullSafe(F.col("earlier_profile_hash"))
     return (

@@ -75,7 +75,7 @@ def pin_labeler(settings: Settings) -> PinnedLabeler:
             "`semlabel labeler register FOLDER --alias champion` registers one; `semlabel sample` brings its own."
         )
     source = client.get_model_version(settings.labeler_name, version).source
-    return _stage(settings, version, source)
+    return _stage(settings, version, str(source))
 
 
 def _stage(settings: Settings, version: str, source: str) -> PinnedLabeler:

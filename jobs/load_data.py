@@ -51,8 +51,8 @@ def load_data(settings: Settings, *, profiles: Path | None, catalog: Path | None
 
 def _read_file(spark: SparkSession, path: Path) -> DataFrame:
     if path.suffix.lower() == ".csv":
-        options = {"header": True, "multiLine": True, "escape": '"', "mode": "FAILFAST"}
-        return spark.read.options(**options).csv(str(path.resolve()))
+        reader = spark.read.options(header=True, multiLine=True, escape='"', mode="FAILFAST")
+        return reader.csv(str(path.resolve()))
     return spark.read.parquet(str(path.resolve()))
 
 

@@ -2,7 +2,7 @@
 
 That commit is the moment the run takes effect. It is a compare-and-swap: computed against `labels` at version v, under
 transaction number v+1 of a sequence that all publishers share, so of two that read v one loses and computes again. A
-member whose published pins are newer is left out (superseded), so a publisher that comes late never wins over a newer one.
+member whose published pins are newer is left out (superseded): a publisher that comes late never wins over a newer one.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from jobs.inputs import faulty_catalog, with_profile_hash
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
 from jobs.ledger import PUBLISHED, append_event, event_payload, read_pins
-from jobs.pins import PINNED, Pins
 from jobs.member_outcomes import to_coverage, to_labels
+from jobs.pins import PINNED, Pins
 from jobs.rendering import item_text, text_hash
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
@@ -144,7 +144,7 @@ def _swap(spark: SparkSession, root: Path, run_id: str, base: int, changes: Data
         WHEN MATCHED AND c.change = 'removed' THEN DELETE
         WHEN MATCHED THEN UPDATE SET {updates}
         WHEN NOT MATCHED AND c.after IS NOT NULL THEN INSERT ({columns}) VALUES ({values})"""
-    with _session_conf(spark, dict(zip(_TXN_CONF, (_SEQUENCE, str(base + 1)), strict=True)) | {_METADATA_CONF: run_id}):
+    with _SessionConf(spark, dict(zip(_TXN_CONF, (_SEQUENCE, str(base + 1)), strict=True)) | {_METADATA_CONF: run_id}):
         try:
             spark.sql(merge).collect()
         except PySparkException as error:
@@ -157,7 +157,7 @@ def _swap(spark: SparkSession, root: Path, run_id: str, base: int, changes: Data
     return version
 
 
-class _session_conf:  # noqa: N801 - reads as a verb at its use
+class _SessionConf:
     """Set session configuration for a block, and take it back: other writes must not carry it."""
 
     def __init__(self, spark: SparkSession, values: dict[str, str]) -> None:

@@ -23,4 +23,5 @@ def set_aside(faults: DataFrame, root: Path, *, run_id: str, step: str) -> None:
 
 def quarantined_keys(spark: SparkSession, root: Path, *, run_id: str, table: str) -> DataFrame:
     """Return (key, reason) of what the run set aside of one table."""
-    return read(spark, root, QUARANTINE, run_id=run_id, table=table).select("key", "reason").dropDuplicates(["key"])
+    rows = read(spark, root, QUARANTINE, run_id=run_id)
+    return rows.where(F.col("table") == table).select("key", "reason").dropDuplicates(["key"])

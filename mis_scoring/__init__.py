@@ -1,0 +1,1 @@
+"""Semantic scoring with Multiple-Item Scoring: usable alone, knows no Airflow, no Spark, no table."""

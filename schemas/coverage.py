@@ -1,6 +1,7 @@
 """What a run did for a member: its pins, how far it judged, why it stopped, and whether that is complete.
 
-Readers see published runs only (`jobs.coverage`). Retention: the latest published row a member is kept; older ones 1 year.
+Readers see published runs only (`jobs.coverage`). Retention: the latest published row a member is kept; older ones a
+year.
 """
 
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The ledger of runs, append-only: what was opened with which pins, planned, published, failed, with counts and seconds.
+"""The ledger of runs, append-only: opened with which pins, planned, published, with counts and seconds.
 
 Retention: kept. `payload` is one JSON document an event; it never holds a member's text.
 """

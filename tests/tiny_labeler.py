@@ -7,7 +7,7 @@ from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.rounds import RoundRule
 
 SPECIAL_TOKENS = ("<|pad|>", "<|readout|>")
-_WORDS = "Profile Qualification YES NO nurse tax accountant degree years licence of in a the as manage staff".split()
+_WORDS = ("Profile", "Qualification", "YES", "NO", "nurse", "tax", "accountant", "degree", "years", "licence", "of")
 
 
 def write_tokenizer(folder: Path) -> int:

@@ -19,7 +19,7 @@ _RUN_ID = "{{ ti.xcom_pull(task_ids='pin_inputs')['run_id'] }}"
 
 
 def pin_inputs(kind: str) -> JobOperator:
-    """Resolve the run's inputs. A trigger may name itself (`trigger_id` in the run's conf), else it is Airflow's run."""
+    """Resolve the run's inputs. A trigger may name itself (`trigger_id` in its conf), else it is Airflow's run id."""
     trigger_id = "{{ dag_run.conf.get('trigger_id') or run_id }}"
     return JobOperator(task_id="pin_inputs", job="pin_inputs", values={"kind": kind, "trigger_id": trigger_id})
 

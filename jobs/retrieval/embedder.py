@@ -46,7 +46,8 @@ class MiniLmEmbedder:
         self._tokenizer = Tokenizer.from_file(str(model_dir / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._model: Any = BertModel.from_pretrained(model_dir, local_files_only=True).eval()
+        model: Any = BertModel
+        self._model = model.from_pretrained(model_dir, local_files_only=True).eval()
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return (n, 384) unit vectors on a grid of 2^-20; a text that holds no token of its own gets zeros."""
@@ -62,4 +63,5 @@ class MiniLmEmbedder:
             return np.zeros(DIMENSION)
         hidden = self._model(input_ids=self._torch.tensor([token_ids])).last_hidden_state[0]
         mean = hidden.mean(dim=0).double().numpy()
-        return np.round(mean / np.linalg.norm(mean) * GRID) / GRID
+        unit: npt.NDArray[np.float64] = mean / np.linalg.norm(mean)
+        return np.round(unit * GRID) / GRID

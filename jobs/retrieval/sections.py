@@ -11,7 +11,7 @@ SECTIONING_VERSION = "sections-1"
 MAX_SECTIONS = 256  # a longer profile keeps its first sections; the rest is not retrieved by
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
-_CLAUSE_END = re.compile(r"\s*[,;:|•·–—/]\s+|\s+(?:and|as well as|plus|or)\s+", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"\s*[,;:|\u2022\u00b7\u2013\u2014/]\s+|\s+(?:and|as well as|plus|or)\s+", re.IGNORECASE)
 _EDGE = re.compile(r"^[\W_]+|[\W_]+$")
 _WORD = re.compile(r"\w")
 
