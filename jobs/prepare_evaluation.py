@@ -2,8 +2,8 @@
 
     python -m jobs.prepare_evaluation --data .cache/data --out .carry/labeler
 
-Writes `validation.jsonl` (members on whom the threshold is chosen), `test.jsonl` (the default sample) and
-`unseen.jsonl` (members whose skills are all concepts that training never meets).
+Writes `validation.jsonl.gz` (members on whom the threshold is chosen), `test.jsonl.gz` (the default sample) and
+`unseen.jsonl.gz` (members whose skills are all concepts that training never meets).
 """
 
 import argparse
@@ -90,7 +90,7 @@ def prepare_evaluation(data_dir: Path, out_dir: Path, *, threads: int, n_members
     }
     for name, (catalog, members) in files.items():
         judged = evaluation_members(esco, catalog, list(members), embedder, k=K)
-        write_members(out_dir / f"{name}.jsonl", judged)
+        write_members(out_dir / f"{name}.jsonl.gz", judged)
         print(f"wrote {out_dir / name}.jsonl", flush=True)
 
 

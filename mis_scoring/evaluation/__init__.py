@@ -1,0 +1,1 @@
+"""Judge a labeler where it works: on the retrieved candidates of members that training never met."""
