@@ -1,0 +1,145 @@
+"""Score what one round needs: `member_rounds` rows in, staged parquet out. Runs where Spark, Airflow and MLflow are not.
+
+Killed at any moment and run again, it goes on from the members whose file is complete. A round with nothing to score
+starts neither Ray nor an engine.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from jobs.artifact_folder import load_artifact
+from jobs.pins import Pins
+from jobs.settings import Settings
+from jobs.table_path import table_path
+from jobs.table_reader import pins_of
+from mis_scoring.core.errors import SemlabelError
+from mis_scoring.ray_data.spec import Placement, ScoreSpec
+from mis_scoring.ray_data.staging import scores_folder
+from mis_scoring.ray_data.summary import (
+    check_one_to_one,
+    members_done,
+    n_rows_staged,
+    prepare_folder,
+    summarise,
+    write_summary,
+)
+from schemas.member_rounds import MEMBER_ROUNDS
+
+log = logging.getLogger(__name__)
+
+PLACEMENT = Placement()
+CLUSTER_PLACEMENT = Placement(n_io_tasks=None)
+_PROGRESS_EVERY_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """Which round of which run to score."""
+
+    run_id: str
+    round: int
+
+
+def run(settings: Settings, params: Params) -> dict[str, Any]:
+    """Stage one row a member that has items to score, and say what the round came to.
+
+    Returns:
+        rows, scored (pairs), errors, tie_checked, tie_tokens, tokens, engines_started, engine, and the seconds of this
+        attempt; also left in the round's folder as `summary.json`.
+    Raises:
+        EngineError: an engine or its canary failed; what was staged before stays.
+    """
+    started = time.monotonic()
+    pins = pins_of(settings.tables, params.run_id)
+    files = round_files(settings.tables, params)
+    member_ids = members_to_score(files)
+    folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
+    prepare_folder(folder)
+    if set(member_ids) - members_done(folder):
+        with _progress(folder, params.round, len(member_ids)):
+            _score(settings, pins, files, folder)
+    check_one_to_one(folder, member_ids)
+    result = summarise(folder) | {"seconds": round(time.monotonic() - started, 2)}
+    write_summary(folder, result)
+    return result
+
+
+def round_files(root: Path, params: Params) -> list[str]:
+    """Return the parquet files of the round's `member_rounds` partition."""
+    partition = [("run_id", "=", params.run_id), ("round", "=", str(params.round))]
+    return list(DeltaTable(table_path(root, MEMBER_ROUNDS)).file_uris(partition_filters=partition))
+
+
+def members_to_score(files: Sequence[str]) -> list[str]:
+    """Return the members that have at least one item to score."""
+    found: list[str] = []
+    for file in files:
+        rows = pq.ParquetFile(file).read(["member_id", "item_ids"])
+        has_items = pc.greater(pc.list_value_length(rows["item_ids"]), pa.scalar(0))
+        found += rows["member_id"].filter(has_items).to_pylist()
+    return found
+
+
+def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -> None:
+    artifact = load_artifact(pins)
+    spec = ScoreSpec.of(
+        artifact, Path(pins.artifact_folder), engine=pins.engine, engine_threads=settings.engine_threads
+    )
+    placement = CLUSTER_PLACEMENT if settings.ray_address else PLACEMENT
+    from mis_scoring.ray_data.failures import error_of
+    from mis_scoring.ray_data.session import ray_session
+
+    with ray_session(address=settings.ray_address, num_cpus=max(2, settings.engine_threads)):
+        from ray.exceptions import RayError
+
+        try:
+            _score_files(files, spec, placement, folder)
+        except (RayError, SemlabelError) as failure:
+            raise error_of(failure) from failure
+
+
+def _score_files(files: Sequence[str], spec: ScoreSpec, placement: Placement, folder: Path) -> None:
+    import ray.data
+    from ray.data.expressions import col
+
+    from mis_scoring.ray_data.pipeline import INPUT_COLUMNS, score_dataset, write_staged
+
+    io = {"concurrency": placement.n_io_tasks, "ray_remote_args": {"num_cpus": placement.cpus_per_io_task}}
+    rows = ray.data.read_parquet(list(files), partitioning=None, **io).select_columns(INPUT_COLUMNS)
+    with_items = rows.filter(expr=col("item_ids").list.len() > 0)
+    # Ray's parquet reader makes one block a file, whatever it is told: without this nothing is kept until the end
+    blocks = with_items.repartition(target_num_rows_per_block=placement.rows_per_block)
+    write_staged(score_dataset(blocks, spec, placement), folder, placement)
+
+
+@contextmanager
+def _progress(folder: Path, round: int, n_members: int) -> Iterator[None]:
+    """Log how many members are scored while the block runs."""
+    is_done = threading.Event()
+
+    def report() -> None:
+        before = -1
+        while not is_done.wait(_PROGRESS_EVERY_S):
+            n_scored = n_rows_staged(folder)
+            if n_scored != before:
+                log.info("round %d: %d of %d members scored", round, n_scored, n_members)
+            before = n_scored
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()

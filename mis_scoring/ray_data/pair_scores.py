@@ -1,0 +1,69 @@
+"""Score the items of one query, with the tie rule: pairs near the threshold are decided by the reference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mis_scoring.core.cost import mis_tokens
+from mis_scoring.core.engine import Engine
+from mis_scoring.core.errors import EngineError
+from mis_scoring.core.labels import LabelTokens, TokenIds
+from mis_scoring.core.readout import FloatArray, margins
+from mis_scoring.core.tie import in_tie_band
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairScores:
+    """The scores of one query's items, in their order.
+
+    Attributes:
+        margins: (n_items,) float32, finite.
+        is_reference: (n_items,), which pairs the reference decided.
+        n_tokens: of the packed request; `tie_tokens` are those of the pairs scored again, their queries included.
+    """
+
+    margins: FloatArray
+    is_reference: npt.NDArray[np.bool_]
+    n_tokens: int
+    tie_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairScorer:
+    """An engine, the reference of its tie rule, and what both read out."""
+
+    engine: Engine
+    reference: Engine
+    label_tokens: LabelTokens
+    threshold: float
+    tie_eps: float
+
+    def score(self, query: TokenIds, items: Sequence[TokenIds]) -> PairScores:
+        """Return one margin an item.
+
+        Raises:
+            DataError: the request can't be scored, or a score is missing.
+            EngineError: the engine failed, or did not return one row an item.
+        """
+        scores = self._margins(self.engine, query, items)
+        ties = self._ties(scores)
+        for row in np.flatnonzero(ties):
+            scores[row] = self._margins(self.reference, query, [items[row]])[0]
+        return PairScores(
+            margins=scores,
+            is_reference=ties,
+            n_tokens=mis_tokens(len(query), [len(item) for item in items]),
+            tie_tokens=sum(len(query) + len(items[row]) for row in np.flatnonzero(ties)),
+        )
+
+    def _ties(self, scores: FloatArray) -> npt.NDArray[np.bool_]:
+        eps = 0.0 if self.engine.batch_invariant else self.tie_eps
+        return in_tie_band(scores, threshold=self.threshold, tie_eps=eps)
+
+    def _margins(self, engine: Engine, query: TokenIds, items: Sequence[TokenIds]) -> FloatArray:
+        logits = np.asarray(engine.label_logits(query, items, self.label_tokens), np.float32)
+        if logits.shape != (len(items), 2):
+            raise EngineError(f"the engine returned logits of shape {logits.shape} for {len(items)} items")
+        return margins(logits)

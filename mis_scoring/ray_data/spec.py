@@ -1,0 +1,77 @@
+"""What a score stage does (`ScoreSpec`) and where it does it (`Placement`): two values that Ray carries to its actors."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.labels import LabelTokens
+from mis_scoring.core.prompt import PromptLayout
+from mis_scoring.core.tokenizer import PromptTokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSpec:
+    """All that decides the scores of a round, plain values only.
+
+    Attributes:
+        artifact_folder: checkpoint and tokenizer, at the same path wherever an actor runs.
+        engine: a name of `mis_scoring.engines.registry`, or `module:function` (see `engine_pair`).
+        threshold: the cut that the tie rule watches.
+        tie_eps: 0 turns the tie rule off.
+    """
+
+    artifact_folder: str
+    scorer_id: str
+    engine: str
+    layout: PromptLayout
+    answers: tuple[str, str]
+    threshold: float
+    tie_eps: float
+    engine_threads: int = 2
+
+    @classmethod
+    def of(cls, artifact: LabelerArtifact, folder: Path, *, engine: str, engine_threads: int = 2) -> "ScoreSpec":
+        """Return the stage of an artifact that lies in a folder."""
+        return cls(
+            artifact_folder=str(folder),
+            scorer_id=artifact.scorer_id,
+            engine=engine,
+            layout=artifact.prompt,
+            answers=(artifact.label_tokens["yes"], artifact.label_tokens["no"]),
+            threshold=artifact.threshold,
+            tie_eps=artifact.tie_eps,
+            engine_threads=engine_threads,
+        )
+
+    def tokenizer(self) -> PromptTokenizer:
+        """Load the artifact's tokenizer."""
+        return PromptTokenizer(Path(self.artifact_folder) / "tokenizer.json", self.layout)
+
+    def label_tokens(self, tokenizer: PromptTokenizer) -> LabelTokens:
+        """Return the ids of the two answers."""
+        return tokenizer.label_tokens(*self.answers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where the stage runs. The defaults fit one machine with two cores.
+
+    CPUs are Ray's bookkeeping, not a limit. Two cores must hold both pools, a reader, a writer and, on resume, the
+    checkpoint's filter (1 CPU, 1 GiB) at once, or the dataset waits for ever; hence fractions.
+
+    Attributes:
+        rows_per_block: members a block: what one kill can lose, and the step of the progress.
+        n_io_tasks: readers and writers at a time; each is one more Python process to start. None: as Ray likes.
+        max_restarts: of an actor. Ray's default is without bound, and a row that kills its process would loop.
+        request_timeout_s: an engine that takes longer for one member hangs; its process is ended and restarted.
+    """
+
+    rows_per_block: int = 32
+    n_tokenizers: int = 1
+    n_engines: int = 1
+    cpus_per_actor: float = 0.2
+    gpus_per_engine: float = 0.0
+    n_io_tasks: int | None = 1
+    cpus_per_io_task: float = 0.2
+    max_restarts: int = 2
+    request_timeout_s: float = 900.0
