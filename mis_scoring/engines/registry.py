@@ -1,0 +1,49 @@
+"""Engines by name, for settings; modules are imported when one is made."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mis_scoring.core.engine import Engine
+from mis_scoring.core.errors import DataError
+
+
+def make_engine(name: str, checkpoint_dir: Path, **settings: Any) -> Engine:
+    """Return the engine of a name.
+
+    Args:
+        name: one of `engine_names()`.
+        settings: of its constructor, as `threads`.
+    Raises:
+        DataError: no engine has that name.
+        ArchitectureError: the engine does not compute such a checkpoint.
+    """
+    if name not in _MAKERS:
+        raise DataError(f"no engine is named {name!r}; known: {', '.join(engine_names())}")
+    return _MAKERS[name](Path(checkpoint_dir), **settings)
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names that `make_engine` knows."""
+    return tuple(_MAKERS)
+
+
+def _cascade(checkpoint_dir: Path, **settings: Any) -> Engine:
+    from mis_scoring.engines.cascade import CascadeEngine
+
+    return CascadeEngine(checkpoint_dir, **settings)
+
+
+def _dense(checkpoint_dir: Path, **settings: Any) -> Engine:
+    from mis_scoring.engines.dense import DenseEngine
+
+    return DenseEngine(checkpoint_dir, **settings)
+
+
+def _single(checkpoint_dir: Path, **settings: Any) -> Engine:
+    from mis_scoring.engines.single import SingleItemEngine
+
+    return SingleItemEngine(checkpoint_dir, **settings)
+
+
+_MAKERS: dict[str, Callable[..., Engine]] = {"cascade": _cascade, "dense": _dense, "single": _single}
