@@ -179,6 +179,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--state", type=Path, help="folder of the state to go on from, and to save to")
     parser.add_argument("--start-from", type=Path, help="a model folder whose weights and tokenizer to begin with")
+    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json to use instead of training one")
     parser.add_argument(
         "--minutes", type=float, default=9.0, help="of training; set-up and the last saving come on top"
     )
