@@ -1,1 +1,1 @@
-"""What runs: one verb a file that reads, transforms, checks and writes. Rules are in `mis_scoring`, tables in `schemas`."""
+"""What runs: one verb a file. Rules are in `mis_scoring`, columns in `schemas`."""

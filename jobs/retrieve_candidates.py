@@ -20,7 +20,7 @@ from jobs.ledger import read_pins
 from jobs.pins import Pins
 from jobs.quarantine import set_aside
 from jobs.rendering import text_hash
-from jobs.retrieval.embedder import MiniLmEmbedder
+from jobs.retrieval.embedder import MiniLmEmbedder, pack_vector, unpack_vectors
 from jobs.retrieval.sections import split_sections
 from jobs.retrieval.topk import CatalogIndex, top_candidates
 from jobs.settings import Settings
@@ -48,26 +48,27 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     all_profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
     all_entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
     profiles, entries = usable_profiles(all_profiles), usable_catalog(all_entries)
-    sections = to_sections(profiles)
+    sections = to_sections(profiles).cache()
     texts = sections.select("text").union(entries.select("text")).distinct().withColumn("text_hash", _hash("text"))
     n_embedded = _embed_new(spark, settings, pins, texts)
 
     vectors = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash", "vector")
-    vectors = vectors.where(F.exists("vector", lambda x: x != 0))  # a text that embeds to nothing has no direction
-    index_folder = _write_index(settings, pins, with_vectors(entries, "text", vectors))
+    vectors = vectors.where(F.length("vector") > 0)  # a text that embeds to nothing has no direction
+    indexed = with_vectors(entries, "text", vectors).cache()
+    index_folder = _write_index(settings, pins, indexed)
     ranked = to_candidates(with_vectors(sections, "text", vectors), index_folder, pins.candidates_per_member)
     replace(_with_pins(ranked, profiles, pins), root, CANDIDATES, run_id=pins.run_id)
 
     written = read(spark, root, CANDIDATES, run_id=pins.run_id)
     wordless = profiles.join(written, "member_id", "left_anti")
-    faults = _faults(all_profiles, all_entries, wordless, with_vectors(entries, "text", vectors), entries)
+    unembedded = entries.join(indexed, "qualification_id", "left_anti")
+    faults = _faults(all_profiles, all_entries, wordless, unembedded).cache()
     set_aside(faults, root, run_id=pins.run_id, step=STEP)
-    return {
-        "members": written.select("member_id").distinct().count(),
-        "candidates": written.count(),
-        "texts_embedded": n_embedded,
-        "quarantined": faults.count(),
-    }
+    counts = written.agg(F.countDistinct("member_id").alias("members"), F.count(F.lit(1)).alias("candidates"))
+    result = counts.collect()[0].asDict() | {"texts_embedded": n_embedded, "quarantined": faults.count()}
+    for frame in (sections, indexed, faults):
+        frame.unpersist()
+    return result
 
 
 def to_sections(profiles: DataFrame) -> DataFrame:
@@ -103,7 +104,7 @@ def _split(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 def _rank_one(index: CatalogIndex, member_id: str, vectors: Any, k: int) -> pd.DataFrame:
-    ids, similarity = top_candidates(index, np.stack(list(vectors)), k=k)
+    ids, similarity = top_candidates(index, unpack_vectors(vectors), k=k)
     return pd.DataFrame(
         {
             "member_id": member_id,
@@ -126,11 +127,11 @@ def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataF
     def embed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         embedder = _load_embedder(model_dir)
         for frame in frames:
-            vectors = list(embedder.embed(frame["text"].tolist()))
+            vectors = [pack_vector(vector) for vector in embedder.embed(frame["text"].tolist())]
             yield pd.DataFrame({"retriever_id": retriever_id, "text_hash": frame["text_hash"], "vector": vectors})
 
     spread = missing.repartition(settings.spark_partitions, "text_hash")
-    rows = spread.mapInPandas(embed, "retriever_id string, text_hash string, vector array<float>")
+    rows = spread.mapInPandas(embed, "retriever_id string, text_hash string, vector binary")
     append(rows, root, EMBEDDINGS, transaction=f"{pins.run_id}:{STEP}")
     return n_missing
 
@@ -154,7 +155,7 @@ def _load_embedder(model_dir: str) -> MiniLmEmbedder:
 @lru_cache(maxsize=1)
 def _load_index(folder: str) -> CatalogIndex:
     entries = pd.read_parquet(folder)
-    return CatalogIndex.build(entries["qualification_id"].tolist(), np.stack(entries["vector"].tolist()))
+    return CatalogIndex.build(entries["qualification_id"].tolist(), unpack_vectors(entries["vector"].tolist()))
 
 
 def _with_pins(ranked: DataFrame, profiles: DataFrame, pins: Pins) -> DataFrame:
@@ -170,10 +171,7 @@ def _with_pins(ranked: DataFrame, profiles: DataFrame, pins: Pins) -> DataFrame:
     )
 
 
-def _faults(
-    profiles: DataFrame, entries: DataFrame, wordless: DataFrame, embedded: DataFrame, usable: DataFrame
-) -> DataFrame:
-    unembedded = usable.join(embedded, "qualification_id", "left_anti")
+def _faults(profiles: DataFrame, entries: DataFrame, wordless: DataFrame, unembedded: DataFrame) -> DataFrame:
     nothing = F.lit("embeds to nothing").alias("reason")
     parts = {
         "profiles": faulty_profiles(profiles).union(

@@ -8,12 +8,11 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import fields
+from types import ModuleType
 from typing import Any
 
 from jobs.errors import FaultsError
-from jobs.ledger import append_event
 from jobs.settings import Settings
-from jobs.spark_session import spark_session
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +40,23 @@ def run_job(name: str, values: Mapping[str, str], settings: Settings, *, attempt
     module = importlib.import_module(f"jobs.{name}")
     if name in RAY_JOBS:
         return _run_ray(module, name, values, settings)
+    return _run_spark(module, name, values, settings, attempt)
+
+
+def _run_ray(module: ModuleType, name: str, values: Mapping[str, str], settings: Settings) -> dict[str, Any]:
+    """Run a job that has no Spark; what it did goes to the ledger with the step that commits its scores."""
+    params = parse_params(module.Params, values, job=name)
+    result: dict[str, Any] = module.run(settings, params)
+    log.info("round_%d_%s: %.1f s, %s", params.round, name, result["seconds"], _short(result))
+    return result
+
+
+def _run_spark(
+    module: ModuleType, name: str, values: Mapping[str, str], settings: Settings, attempt: int
+) -> dict[str, Any]:
+    from jobs.ledger import append_event
+    from jobs.spark_session import spark_session
+
     params = parse_params(module.Params, values, job=name)
     with spark_session(settings, name) as spark:
         started = time.monotonic()

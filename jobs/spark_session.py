@@ -21,7 +21,7 @@ _SESSION_CONF = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # a row of a section batch holds some vectors; small batches keep a Python worker's memory flat
+    # a row may hold all vectors of a member; small batches keep a Python worker's memory flat
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 
@@ -57,6 +57,7 @@ def server_conf(settings: Settings) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
+        "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": sys.executable,
@@ -87,6 +88,4 @@ def _start(settings: Settings, name: str) -> SparkSession:
     builder = SparkSession.builder.appName(f"semlabel {name}").master(settings.spark_master)
     for key, value in server_conf(settings).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()

@@ -5,13 +5,17 @@ Retention: kept; a text is embedded once. Grows with distinct section texts, 1.5
 
 import pyarrow as pa
 
-from schemas.table import TEXT, Table, required
+from schemas.table import BYTES, TEXT, Table, required
 
 EMBEDDINGS = Table(
     name="embeddings",
     key=("retriever_id", "text_hash"),
     columns=pa.schema(
-        [required("retriever_id", TEXT), required("text_hash", TEXT), required("vector", pa.list_(pa.float32()))]
+        [
+            required("retriever_id", TEXT),
+            required("text_hash", TEXT),
+            required("vector", BYTES),  # float32, little-endian; empty: the text embeds to nothing
+        ]
     ),
     partition_by=("retriever_id",),
 )

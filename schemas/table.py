@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 TEXT = pa.string()
+BYTES = pa.binary()
 COUNT = pa.int64()
 INT = pa.int32()
 REAL = pa.float64()

@@ -44,13 +44,21 @@ def connect_server(settings: Settings) -> Iterator[str]:
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=os.environ | {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token, "SPARK_LOCAL_IP": "127.0.0.1"},
+            env=os.environ | _server_env(token),
         )
     try:
         _wait_until_listening(process, port, log)
         yield f"sc://localhost:{port}/;token={token}"
     finally:
         _end(process)
+
+
+def _server_env(token: str) -> dict[str, str]:
+    return {
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,  # a server's workers ignore spark.pyspark.python
+    }
 
 
 def _command(settings: Settings, port: int) -> list[str]:

@@ -51,11 +51,9 @@ class MiniLmEmbedder:
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return (n, 384) unit vectors on a grid of 2^-20; a text that holds no token of its own gets zeros."""
-        vectors = np.zeros((len(texts), DIMENSION), np.float32)
         with self._torch.inference_mode():
-            for row, text in enumerate(texts):
-                vectors[row] = self._embed_one(text)
-        return vectors
+            rows = [self._embed_one(text) for text in texts]
+        return np.asarray(rows, np.float32).reshape(len(texts), DIMENSION)
 
     def _embed_one(self, text: str) -> npt.NDArray[np.float64]:
         token_ids = self._tokenizer.encode(text).ids
@@ -65,3 +63,13 @@ class MiniLmEmbedder:
         mean = hidden.mean(dim=0).double().numpy()
         unit: npt.NDArray[np.float64] = mean / np.linalg.norm(mean)
         return np.round(unit * GRID) / GRID
+
+
+def pack_vector(vector: npt.NDArray[np.float32]) -> bytes:
+    """Return a vector as the bytes of table `embeddings`; zeros, which have no direction, become no bytes."""
+    return vector.astype("<f4").tobytes() if vector.any() else b""
+
+
+def unpack_vectors(packed: Sequence[bytes]) -> npt.NDArray[np.float64]:
+    """Return (n, 384) float64 from the bytes of table `embeddings`."""
+    return np.frombuffer(b"".join(packed), "<f4").reshape(len(packed), DIMENSION).astype(np.float64)
