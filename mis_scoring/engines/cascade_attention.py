@@ -40,7 +40,7 @@ def cascade_attention(
     groups = query.shape[1] // key.shape[1]
     shared = (key[:, :, :n], value[:, :, :n])
     attended = torch.empty_like(query)
-    attended[:, :, :n] = _attend(query[:, :, :n], *(_repeat(t, groups) for t in shared), scaling, is_causal=True)[0]
+    attended[:, :, :n] = _attend_query(query[:, :, :n], *shared, groups, scaling)
     if query.shape[2] > n:
         on_query, sum_on_query = _attend_shared(query[:, :, n:], *shared, scaling)
         on_self, sum_on_self = torch.empty_like(on_query), torch.empty_like(sum_on_query)
@@ -60,6 +60,12 @@ def _attend(
         query, key, value, 0.0, is_causal, scale=scaling
     )
     return attended, log_sum
+
+
+def _attend_query(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, groups: int, scaling: float
+) -> torch.Tensor:
+    return _attend(query, _repeat(key, groups), _repeat(value, groups), scaling, is_causal=True)[0]
 
 
 def _attend_shared(

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
 
+ITEMS_PER_PASS = 64
+
 
 class DenseEngine(CpuEngine):
     """Multiple-Item Scoring by a dense mask.
@@ -27,7 +29,9 @@ class DenseEngine(CpuEngine):
 
     name = "dense"
 
-    def __init__(self, checkpoint_dir: Path, *, threads: int | None = None, items_per_pass: int = 64) -> None:
+    def __init__(
+        self, checkpoint_dir: Path, *, threads: int | None = None, items_per_pass: int = ITEMS_PER_PASS
+    ) -> None:
         super().__init__(checkpoint_dir, threads=threads)
         self._items_per_pass = items_per_pass
 

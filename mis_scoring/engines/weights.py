@@ -18,11 +18,11 @@ def load_decoder(checkpoint_dir: Path, *, attention: str) -> Any:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
     if not list(checkpoint_dir.glob("*.safetensors")):
         raise ArchitectureError(str(checkpoint_dir), ["no safetensors file"])
-    decoder, info = AutoModelForCausalLM.from_pretrained(
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
         checkpoint_dir,
         dtype=torch.float32,
         attn_implementation=attention,
@@ -31,6 +31,7 @@ def load_decoder(checkpoint_dir: Path, *, attention: str) -> Any:
         use_safetensors=True,
         output_loading_info=True,
     )
+    decoder, info = loaded
     kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
     faults = [f"{kind.replace('_', ' ')}: {sorted(map(str, info[kind]))}" for kind in kinds if info.get(kind)]
     if faults:
