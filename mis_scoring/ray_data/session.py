@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ _OBJECT_STORE_BYTES = 256 * 2**20  # blocks of a local round are some MiB; Ray's
 def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[None]:
     """Connect to a Ray cluster, or start a private one; leave a Ray alone that this process is connected to already."""
     _quiet_env()
+    private = None if address or _is_initialized() else _private_folder()
     import ray
     import ray.data
 
@@ -27,16 +29,31 @@ def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[None]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     if ray.is_initialized():
         yield
-    elif address:
+    elif private is None:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         yield from _until_done()
     else:
-        folder = Path(tempfile.mkdtemp(prefix="slr-", dir="/tmp"))  # sockets below it must stay under 107 bytes
         try:
-            _start_private(folder, num_cpus)
+            _start_private(private, num_cpus)
             yield from _until_done()
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(private, ignore_errors=True)
+
+
+def _is_initialized() -> bool:
+    ray = sys.modules.get("ray")
+    return ray is not None and bool(ray.is_initialized())
+
+
+def _private_folder() -> Path:
+    """Make the folder of a private Ray, with its token; before Ray is imported, which reads the mode once."""
+    folder = Path(tempfile.mkdtemp(prefix="slr-", dir="/tmp"))  # sockets below it must stay under 107 bytes
+    token = folder / "token"
+    token.touch(mode=0o600)
+    token.write_text(secrets.token_hex(32))
+    # Ray turns token authentication on when it finds a token in the home folder: always name one of our own
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
+    return folder
 
 
 def _until_done() -> Iterator[None]:
@@ -51,11 +68,6 @@ def _until_done() -> Iterator[None]:
 def _start_private(folder: Path, num_cpus: int) -> None:
     import ray
 
-    token = folder / "token"
-    token.touch(mode=0o600)
-    token.write_text(secrets.token_hex(32))
-    # Ray turns token authentication on when it finds a token in the home folder: always name one of our own
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
     ray.init(
         num_cpus=num_cpus,
         include_dashboard=False,
@@ -65,6 +77,21 @@ def _start_private(folder: Path, num_cpus: int) -> None:
         _node_ip_address="127.0.0.1",
         _temp_dir=str(folder),
     )
+
+
+def _use_own_token(path: Path) -> None:
+    """Turn token authentication on with a new token, in this process and its children.
+
+    Left alone, Ray turns it on when it finds a token in the home folder, and may then refuse its own driver. What Ray
+    read from the environment when it was imported has to be read again.
+    """
+    from ray._raylet import AuthenticationTokenLoader, Config
+
+    path.touch(mode=0o600)
+    path.write_text(secrets.token_hex(32))
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(path))
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _quiet_env() -> None:
