@@ -1,8 +1,52 @@
 """The cost model: prefill tokens of scoring a query's N items (paper, sections 4.2 and 4.3, Table 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mis_scoring.core.errors import DataError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What scoring one query's N items takes, items' own tokens left out: a column of Table 2.
+
+    Attributes:
+        n_requests: sequences that the engine schedules.
+        least_query_tokens: query tokens prefilled when every cache entry is still there.
+        most_query_tokens: query tokens prefilled when none is.
+        is_decoding: whether answers are generated, on the order of N tokens of them.
+    """
+
+    n_requests: int
+    least_query_tokens: int
+    most_query_tokens: int
+    is_decoding: bool = False
+
+
+def table_2(query_tokens: int, n_items: int, *, items_per_prompt: int) -> Mapping[str, Work]:
+    """Return the work of each method for the N items of one query.
+
+    Args:
+        items_per_prompt: g of packed generation.
+    Source: arXiv 2610.36383, Table 2.
+    """
+    n_prompts = -(-n_items // items_per_prompt)
+
+    def work(n_requests: int, least: int, most: int, *, is_decoding: bool = False) -> Work:
+        return Work(
+            n_requests=n_requests,
+            least_query_tokens=least * query_tokens,
+            most_query_tokens=most * query_tokens,
+            is_decoding=is_decoding,
+        )
+
+    once = min(n_items, 1)  # nothing is sent for no item
+    return {
+        "packed_generation": work(n_prompts, n_prompts, n_prompts, is_decoding=True),
+        "independent": work(n_items, n_items, n_items),
+        "prefix_cache": work(n_items, once, n_items),
+        "mis": work(once, once, once),
+    }
 
 
 def mis_tokens(query_tokens: int, item_tokens: Sequence[int]) -> int:

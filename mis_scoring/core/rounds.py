@@ -16,6 +16,7 @@ class RoundRule:
     stop_below: float
 
     def __post_init__(self) -> None:
+        """Refuse a rule that means nothing."""
         if self.candidates_per_round < 1:
             raise DataError(f"candidates_per_round is {self.candidates_per_round}; it must be at least 1")
         if not 0.0 <= self.stop_below <= 1.0:

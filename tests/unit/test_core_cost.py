@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mis_scoring.core.cost import independent_tokens, mis_tokens, packed_generation_tokens, reduction_factor
+from mis_scoring.core.cost import (
+    independent_tokens,
+    mis_tokens,
+    packed_generation_tokens,
+    reduction_factor,
+    table_2,
+)
 from mis_scoring.core.errors import DataError
 from mis_scoring.core.packing import pack
 
@@ -62,7 +68,28 @@ def test_the_figures_of_the_paper_come_out() -> None:
     assert reduction_factor(744, items) == pytest.approx(24, abs=0.5)
 
 
+@given(query=queries, items=item_lengths, per_prompt=st.integers(1, 25))
+def test_table_2_is_what_the_requests_hold_without_their_items(query: int, items: list[int], per_prompt: int) -> None:
+    methods = table_2(query, len(items), items_per_prompt=per_prompt)
+    own = sum(items)
+    assert methods["mis"].most_query_tokens == mis_tokens(query, items) - own
+    assert methods["independent"].most_query_tokens == independent_tokens(query, items) - own
+    generated = packed_generation_tokens(query, items, items_per_prompt=per_prompt)
+    assert methods["packed_generation"].most_query_tokens == generated - own
+    assert [name for name, work in methods.items() if work.is_decoding] == ["packed_generation"]
+
+
+@given(query=queries, n_items=st.integers(1, 20))
+def test_a_prefix_cache_lies_between_mis_and_independent_requests(query: int, n_items: int) -> None:
+    methods = table_2(query, n_items, items_per_prompt=20)
+    cached, alone, mis = methods["prefix_cache"], methods["independent"], methods["mis"]
+    assert (cached.least_query_tokens, cached.most_query_tokens) == (mis.most_query_tokens, alone.most_query_tokens)
+    assert (mis.n_requests, cached.n_requests) == (1, alone.n_requests)
+
+
 def test_nothing_to_score_costs_nothing_and_has_no_reduction() -> None:
+    works = table_2(744, 0, items_per_prompt=20).values()
+    assert {(work.n_requests, work.most_query_tokens) for work in works} == {(0, 0)}
     assert mis_tokens(744, []) == independent_tokens(744, []) == 0
     with pytest.raises(DataError, match="at least one item"):
         reduction_factor(744, [])
