@@ -21,7 +21,7 @@ class PairScores:
     Attributes:
         margins: (n_items,) float32, finite.
         is_reference: (n_items,), which pairs the reference decided.
-        n_tokens: of the packed request; `tie_tokens` are those of the pairs scored again, their queries included.
+        n_tokens: of the packed request. `tie_tokens`: of the reference, which reads the query once more for all ties.
     """
 
     margins: FloatArray
@@ -49,13 +49,14 @@ class PairScorer:
         """
         scores = self._margins(self.engine, query, items)
         ties = self._ties(scores)
-        for row in np.flatnonzero(ties):
-            scores[row] = self._margins(self.reference, query, [items[row]])[0]
+        tied = [items[row] for row in np.flatnonzero(ties)]
+        if tied:
+            scores[ties] = self._margins(self.reference, query, tied)
         return PairScores(
             margins=scores,
             is_reference=ties,
             n_tokens=mis_tokens(len(query), [len(item) for item in items]),
-            tie_tokens=sum(len(query) + len(items[row]) for row in np.flatnonzero(ties)),
+            tie_tokens=mis_tokens(len(query), [len(item) for item in tied]),
         )
 
     def _ties(self, scores: FloatArray) -> npt.NDArray[np.bool_]:
