@@ -1,0 +1,65 @@
+"""Tiny checkpoints with random weights, made once a session."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from mis_scoring.core.labels import LabelTokens, TokenIds
+
+VOCAB_SIZE = 320
+LABELS = LabelTokens(yes=270, no=271)
+UNEQUAL_LENGTHS = (1, 5, 3, 24, 9, 1, 70, 16, 17)
+
+settings.register_profile("unit", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile("unit")
+
+
+def write_checkpoint(folder: Path, model_type: str, **changes: Any) -> Path:
+    """Write a decoder of two layers; large weights, so that a wrong mask moves margins by far more than rounding."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+
+    config_type, model = {
+        "qwen3": (Qwen3Config, Qwen3ForCausalLM),
+        "llama": (LlamaConfig, LlamaForCausalLM),
+    }[model_type]
+    torch.manual_seed(7)
+    sizes = {
+        "vocab_size": VOCAB_SIZE,
+        "hidden_size": 48,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "max_position_embeddings": 256,
+        "initializer_range": 0.2,
+    }
+    model(config_type(**(sizes | changes))).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session", params=["qwen3", "llama"])
+def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_checkpoint(tmp_path_factory.mktemp(request.param), request.param)
+
+
+@pytest.fixture(scope="session")
+def qwen3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_checkpoint(tmp_path_factory.mktemp("qwen3_alone"), "qwen3")
+
+
+def draw_tokens(seed: int, *lengths: int) -> list[list[int]]:
+    """Return random token ids, one list a length."""
+    draw = np.random.default_rng(seed)
+    return [draw.integers(0, VOCAB_SIZE, length).tolist() for length in lengths]
+
+
+def draw_request(seed: int, item_lengths: Sequence[int], *, query_tokens: int = 57) -> tuple[TokenIds, list[TokenIds]]:
+    """Return a random query and items."""
+    query, *items = draw_tokens(seed, query_tokens, *item_lengths)
+    return query, list(items)
