@@ -11,26 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mis_scoring.core.errors import ArtifactError, DataError
+from mis_scoring.core.artifact_content import FIELDS, parse_content
+from mis_scoring.core.errors import ArtifactError
 from mis_scoring.core.identity import digest, file_digest
 from mis_scoring.core.prompt import PromptLayout
-from mis_scoring.core.readout import margin_of
 from mis_scoring.core.rounds import RoundRule
 
 CHECKPOINT_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _ALLOWED_FILES = {*CHECKPOINT_FILES, "labeler.json", "README.md"}
-_FIELDS = [
-    "name",
-    "prompt",
-    "label_tokens",
-    "numeric_profile",
-    "threshold",
-    "round_rule",
-    "tie_eps",
-    "domain",
-    "evaluation",
-    "digests",
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +58,7 @@ class LabelerArtifact:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the content of `labeler.json`."""
-        plain = {name: getattr(self, name) for name in _FIELDS}
+        plain = {name: getattr(self, name) for name in FIELDS}
         plain["prompt"] = vars(self.prompt)
         plain["round_rule"] = vars(self.round_rule)
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in plain.items()}
@@ -93,13 +81,15 @@ class LabelerArtifact:
             ArtifactError: lists every fault: files, fields, values, digests.
         """
         faults = _file_faults(folder)
-        content = _read_content(folder, faults)
-        artifact = _parse(content, faults) if content is not None else None
-        if artifact is not None:
-            faults += _digest_faults(folder, artifact.digests)
-        if faults or artifact is None:
+        content: dict[str, Any] = {}
+        if (folder / "labeler.json").is_file():
+            content, wrong = parse_content((folder / "labeler.json").read_text(encoding="utf-8", errors="replace"))
+            faults += [f"labeler.json: {fault}" for fault in wrong]
+            faults += [] if wrong else _digest_faults(folder, content["digests"])
+        if faults:
             raise ArtifactError(str(folder), faults)
-        return artifact
+        parts = {"prompt": PromptLayout(**content["prompt"]), "round_rule": RoundRule(**content["round_rule"])}
+        return cls(**(content | parts))
 
 
 def digests_of(folder: Path) -> dict[str, str]:
@@ -112,40 +102,6 @@ def _file_faults(folder: Path) -> list[str]:
     missing = [f"{name} is missing" for name in sorted(_ALLOWED_FILES - found - {"README.md"})]
     unknown = [f"{name} does not belong here (safetensors and JSON only)" for name in sorted(found - _ALLOWED_FILES)]
     return missing + unknown
-
-
-def _read_content(folder: Path, faults: list[str]) -> dict[str, Any] | None:
-    try:
-        content = json.loads((folder / "labeler.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        faults.append(f"labeler.json is no JSON: {error}")
-        return None
-    unknown = sorted(set(content) - set(_FIELDS))
-    missing = sorted(set(_FIELDS) - set(content))
-    faults += [f"labeler.json: {name} is unknown" for name in unknown]
-    faults += [f"labeler.json: {name} is missing" for name in missing]
-    return None if unknown or missing else dict(content)
-
-
-def _parse(content: dict[str, Any], faults: list[str]) -> LabelerArtifact | None:
-    before = len(faults)
-    parsed = dict(content)
-    for name, kind in (("prompt", PromptLayout), ("round_rule", RoundRule)):
-        try:
-            parsed[name] = kind(**content[name])
-        except (TypeError, DataError) as error:
-            faults.append(f"labeler.json: {name}: {error}")
-    try:
-        margin_of(content["threshold"])
-    except (TypeError, DataError) as error:
-        faults.append(f"labeler.json: {error}")
-    if not isinstance(content["tie_eps"], int | float) or content["tie_eps"] < 0:
-        faults.append(f"labeler.json: tie_eps is {content['tie_eps']!r}; it must be a number, 0 or more")
-    if set(content["label_tokens"]) != {"yes", "no"}:
-        faults.append(f"labeler.json: label_tokens has the keys {sorted(content['label_tokens'])}, expected no, yes")
-    return LabelerArtifact(**parsed) if len(faults) == before else None
 
 
 def _digest_faults(folder: Path, digests: Mapping[str, str]) -> list[str]:

@@ -74,8 +74,50 @@ def test_all_faults_are_listed_at_once(folder: Path) -> None:
     with pytest.raises(ArtifactError) as caught:
         LabelerArtifact.load(folder)
     faults = "\n".join(caught.value.faults)
-    for named in ("threshold is 1.5", "tie_eps is -1", "label_tokens", "round_rule", "model.pkl", "tokenizer.json"):
+    for named in ("threshold is 1.5", "tie_eps: it is -1", "label_tokens", "round_rule", "model.pkl", "tokenizer.json"):
         assert named in faults
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", 3),
+        ("name", ""),
+        ("threshold", "0.5"),
+        ("threshold", True),
+        ("threshold", float("nan")),
+        ("threshold", 1.0),
+        ("tie_eps", float("nan")),
+        ("tie_eps", -1e-9),
+        ("tie_eps", True),
+        ("label_tokens", ["yes", "no"]),
+        ("label_tokens", {"yes": 1, "no": 2}),
+        ("label_tokens", {"yes": "YES", "no": "YES"}),
+        ("numeric_profile", {"dtype": "float32"}),
+        ("prompt", None),
+        ("prompt", dataclasses.asdict(COMPACT) | {"query_suffix": 5}),
+        ("round_rule", {"candidates_per_round": 1.5, "stop_below": 0.1}),
+        ("round_rule", {"candidates_per_round": 0, "stop_below": 0.1}),
+        ("round_rule", {"candidates_per_round": 50, "stop_below": "0.1"}),
+        ("domain", None),
+        ("evaluation", []),
+        ("evaluation", {"f1": float("nan")}),
+        ("digests", []),
+        ("digests", {}),
+    ],
+)
+def test_a_field_without_a_meaning_is_a_fault_that_names_it(folder: Path, field: str, value: Any) -> None:
+    _edit(folder, **{field: value})
+    with pytest.raises(ArtifactError) as caught:
+        LabelerArtifact.load(folder)
+    assert all(field in fault or "digest" in fault for fault in caught.value.faults)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null", "\xff"])
+def test_a_content_that_is_no_json_object_is_a_fault(folder: Path, text: str) -> None:
+    (folder / "labeler.json").write_text(text)
+    with pytest.raises(ArtifactError, match=r"labeler\.json: it is no JSON"):
+        LabelerArtifact.load(folder)
 
 
 def test_missing_and_unknown_fields_are_named(folder: Path) -> None:
