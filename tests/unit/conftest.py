@@ -27,6 +27,7 @@ def write_checkpoint(folder: Path, model_type: str, **changes: Any) -> Path:
         "qwen3": (Qwen3Config, Qwen3ForCausalLM),
         "llama": (LlamaConfig, LlamaForCausalLM),
     }[model_type]
+    torch.set_num_threads(1)  # models this small only wait for each other's threads
     torch.manual_seed(7)
     sizes = {
         "vocab_size": VOCAB_SIZE,

@@ -1,4 +1,4 @@
-"""Margins, scores and decisions of equation 2."""
+"""From logits to scores, decisions and the tie band."""
 
 import math
 
@@ -9,85 +9,90 @@ from hypothesis import strategies as st
 
 from mis_scoring.core.errors import DataError, MissingScoreError
 from mis_scoring.core.readout import binary_scores, decisions, margin_of, margins, scores_of_margins
+from mis_scoring.core.tie import in_tie_band
 
-logits = st.floats(-50, 50, width=32)
-pairs = st.lists(st.tuples(logits, logits), min_size=1, max_size=20)
-thresholds = st.floats(1e-6, 1 - 1e-6)
-
-
-def _rows(values: list[tuple[float, float]]) -> np.ndarray:
-    return np.asarray(values, np.float32)
+LOGITS = st.floats(-50, 50, width=32)
+PAIRS = st.lists(st.tuples(LOGITS, LOGITS), min_size=1, max_size=8)
+THRESHOLDS = st.floats(0.001, 0.999)
+MARGINS = st.lists(st.floats(-20, 20, width=32), min_size=1, max_size=8)
 
 
-@given(values=pairs)
-def test_a_score_is_yes_over_yes_and_no(values: list[tuple[float, float]]) -> None:
-    expected = [math.exp(y) / (math.exp(y) + math.exp(n)) for y, n in values]
-    assert np.allclose(binary_scores(_rows(values)), expected, rtol=1e-5, atol=1e-9)
+def array(rows: object) -> np.ndarray:
+    return np.asarray(rows, np.float32)
 
 
-@given(values=pairs, shift=st.integers(-16, 16))
-def test_a_shift_of_both_logits_changes_no_score(values: list[tuple[float, float]], shift: int) -> None:
-    moved = _rows(values).astype(np.float64) + shift
-    assert np.allclose(binary_scores(moved.astype(np.float32)), binary_scores(_rows(values)), atol=1e-5)
+@given(pairs=PAIRS)
+def test_a_score_is_the_share_of_yes_as_equation_2_has_it(pairs: list[tuple[float, float]]) -> None:
+    for score, (yes, no) in zip(binary_scores(array(pairs)), pairs, strict=True):
+        assert score == pytest.approx(math.exp(yes) / (math.exp(yes) + math.exp(no)), rel=1e-4, abs=1e-30)
 
 
-@given(values=pairs)
-def test_swapping_yes_and_no_gives_the_complement(values: list[tuple[float, float]]) -> None:
-    scores = binary_scores(_rows(values))
-    assert np.allclose(binary_scores(_rows(values)[:, ::-1]) + scores, 1.0)
+@given(pairs=PAIRS, shift=st.integers(-20, 20))
+def test_a_shift_of_both_logits_changes_no_score(pairs: list[tuple[float, float]], shift: int) -> None:
+    logits = array(pairs).round()
+    assert np.array_equal(binary_scores(logits), binary_scores(logits + np.float32(shift)))
 
 
-@given(values=pairs, seed=st.integers(0, 2**16))
-def test_scores_are_aligned_with_their_items(values: list[tuple[float, float]], seed: int) -> None:
-    order = np.random.default_rng(seed).permutation(len(values))
-    assert np.array_equal(binary_scores(_rows(values)[order]), binary_scores(_rows(values))[order])
+@given(pairs=PAIRS)
+def test_swapped_answers_give_the_complement(pairs: list[tuple[float, float]]) -> None:
+    logits = array(pairs)
+    assert binary_scores(logits) + binary_scores(logits[:, ::-1]) == pytest.approx(np.ones(len(pairs)))
 
 
-@pytest.mark.parametrize(("margin", "score"), [(1e30, 1.0), (-1e30, 0.0), (0.0, 0.5)])
-def test_far_margins_do_not_overflow(margin: float, score: float) -> None:
-    with np.errstate(over="raise", invalid="raise"):
-        assert scores_of_margins(np.asarray([margin], np.float32))[0] == pytest.approx(score, abs=1e-300)
+@given(found=MARGINS)
+def test_scores_rise_with_margins(found: list[float]) -> None:
+    ordered = scores_of_margins(np.sort(array(found)))
+    assert (np.diff(ordered) >= 0).all()
 
 
-@pytest.mark.parametrize("missing", [math.nan, math.inf, -math.inf])
-def test_a_missing_score_is_an_error_that_names_its_rows(missing: float) -> None:
-    with pytest.raises(MissingScoreError) as caught:
-        margins(_rows([(1, 0), (missing, 0), (0, 1), (0, missing)]))
-    assert caught.value.item_rows == [1, 3]
+def test_extreme_margins_stay_inside_the_unit_interval_without_a_warning() -> None:
+    with np.errstate(all="raise", under="ignore"):
+        assert scores_of_margins(array([-3e38, -800.0, 0.0, 800.0, 3e38])).tolist() == [0.0, 0.0, 0.5, 1.0, 1.0]
 
 
-def test_margins_are_float32_and_no_item_gives_no_margin() -> None:
-    assert margins(_rows([(1, 0)])).dtype == np.float32
-    assert margins(np.zeros((0, 2), np.float32)).shape == (0,)
-
-
-@given(threshold=thresholds)
+@given(threshold=THRESHOLDS)
 def test_the_margin_of_a_threshold_scores_the_threshold(threshold: float) -> None:
-    assert 1 / (1 + math.exp(-margin_of(threshold))) == pytest.approx(threshold, rel=1e-9)
+    margin = margin_of(threshold)
+    assert 1 / (1 + math.exp(-margin)) == pytest.approx(threshold)
 
 
-@given(values=st.lists(logits, min_size=1, max_size=20), threshold=thresholds)
-def test_a_decision_is_the_score_against_the_threshold(values: list[float], threshold: float) -> None:
-    margin = np.asarray(values, np.float32)
-    clear = np.abs(margin.astype(np.float64) - margin_of(threshold)) > 1e-9
-    expected = scores_of_margins(margin) >= threshold
-    assert np.array_equal(decisions(margin, threshold)[clear], expected[clear])
+@pytest.mark.parametrize("threshold", [0.0, 1.0, -0.5, 2.0, float("nan")])
+def test_a_threshold_outside_the_open_unit_interval_is_refused(threshold: float) -> None:
+    with pytest.raises(DataError, match="threshold"):
+        margin_of(threshold)
 
 
 def test_a_tie_accepts() -> None:
-    assert decisions(np.zeros(1, np.float32), 0.5).tolist() == [True]
-    below = np.nextafter(np.float32(0), np.float32(-1))
-    assert decisions(np.asarray([below], np.float32), 0.5).tolist() == [False]
+    assert decisions(array([0.0, np.nextafter(np.float32(0), np.float32(-1))]), 0.5).tolist() == [True, False]
 
 
-@given(values=st.lists(logits, min_size=1, max_size=20), low=thresholds, high=thresholds)
-def test_a_higher_threshold_accepts_no_more(values: list[float], low: float, high: float) -> None:
-    margin = np.asarray(values, np.float32)
-    low, high = min(low, high), max(low, high)
-    assert not (decisions(margin, high) & ~decisions(margin, low)).any()
+@given(found=MARGINS, threshold=THRESHOLDS)
+def test_decisions_compare_scores_with_the_threshold(found: list[float], threshold: float) -> None:
+    for margin, accepted in zip(array(found), decisions(array(found), threshold), strict=True):
+        score = scores_of_margins(array([margin]))[0]
+        if abs(score - threshold) > 1e-9:
+            assert accepted == (score >= threshold)
 
 
-@pytest.mark.parametrize("threshold", [0.0, 1.0, -0.1, 1.5, math.nan])
-def test_a_threshold_outside_0_and_1_is_refused(threshold: float) -> None:
-    with pytest.raises(DataError, match="between 0 and 1"):
-        margin_of(threshold)
+@pytest.mark.parametrize("missing", [np.nan, np.inf, -np.inf])
+def test_a_missing_score_is_an_error_that_names_its_rows(missing: float) -> None:
+    logits = array([[1, 2], [missing, 0], [0, 0], [0, missing]])
+    with pytest.raises(MissingScoreError) as caught:
+        margins(logits)
+    assert caught.value.item_rows == [1, 3]
+
+
+@given(found=MARGINS, threshold=THRESHOLDS, tie_eps=st.floats(1e-6, 2.0))
+def test_the_tie_band_holds_every_margin_that_eps_could_carry_across(
+    found: list[float], threshold: float, tie_eps: float
+) -> None:
+    scores = array(found)
+    in_band = in_tie_band(scores, threshold=threshold, tie_eps=tie_eps)
+    moved = [np.asarray(scores, np.float64) + by * tie_eps * (1 - 1e-6) for by in (-1, 1)]
+    could_flip = np.not_equal(*(decisions(m, threshold) for m in moved))
+    assert (in_band | ~could_flip).all()
+    assert (np.abs(scores[in_band].astype(np.float64) - margin_of(threshold)) <= tie_eps).all()
+
+
+def test_a_bit_exact_engine_has_no_tie_band() -> None:
+    assert not in_tie_band(array([0.0, 0.0]), threshold=0.5, tie_eps=0.0).any()
