@@ -38,8 +38,6 @@ from schemas.member_rounds import MEMBER_ROUNDS
 
 log = logging.getLogger(__name__)
 
-PLACEMENT = Placement()
-CLUSTER_PLACEMENT = Placement(n_io_tasks=None)
 _PROGRESS_EVERY_S = 5.0
 
 
@@ -78,7 +76,7 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
 def round_files(root: Path, params: Params) -> list[str]:
     """Return the parquet files of the round's `member_rounds` partition."""
     partition = [("run_id", "=", params.run_id), ("round", "=", str(params.round))]
-    return list(DeltaTable(table_path(root, MEMBER_ROUNDS)).file_uris(partition_filters=partition))
+    return list(DeltaTable(table_path(root, MEMBER_ROUNDS)).file_uris(file_pruning_predicate=partition))
 
 
 def members_to_score(files: Sequence[str]) -> list[str]:
@@ -96,31 +94,20 @@ def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -
     spec = ScoreSpec.of(
         artifact, Path(pins.artifact_folder), engine=pins.engine, engine_threads=settings.engine_threads
     )
-    placement = CLUSTER_PLACEMENT if settings.ray_address else PLACEMENT
     from mis_scoring.ray_data.failures import error_of
     from mis_scoring.ray_data.session import ray_session
 
     with ray_session(address=settings.ray_address, num_cpus=max(2, settings.engine_threads)):
+        import ray
         from ray.exceptions import RayError
 
+        from mis_scoring.ray_data.pipeline import read_rows, score_dataset, write_staged
+
+        placement = Placement.for_cluster(ray.cluster_resources()["CPU"])
         try:
-            _score_files(files, spec, placement, folder)
+            write_staged(score_dataset(read_rows(files, placement), spec, placement), folder, placement)
         except (RayError, SemlabelError) as failure:
             raise error_of(failure) from failure
-
-
-def _score_files(files: Sequence[str], spec: ScoreSpec, placement: Placement, folder: Path) -> None:
-    import ray.data
-    from ray.data.expressions import col
-
-    from mis_scoring.ray_data.pipeline import INPUT_COLUMNS, score_dataset, write_staged
-
-    io = {"concurrency": placement.n_io_tasks, "ray_remote_args": {"num_cpus": placement.cpus_per_io_task}}
-    rows = ray.data.read_parquet(list(files), partitioning=None, **io).select_columns(INPUT_COLUMNS)
-    with_items = rows.filter(expr=col("item_ids").list.len() > 0)
-    # Ray's parquet reader makes one block a file, whatever it is told: without this nothing is kept until the end
-    blocks = with_items.repartition(target_num_rows_per_block=placement.rows_per_block)
-    write_staged(score_dataset(blocks, spec, placement), folder, placement)
 
 
 @contextmanager

@@ -1,16 +1,35 @@
 """The score stage as a Ray dataset: rows of texts in, rows of `STAGED_SCORES` out, one a member."""
 
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ray.data import ActorPoolStrategy, DataContext, Dataset
+from ray.data import ActorPoolStrategy, DataContext, Dataset, read_parquet
 from ray.data.checkpoint import CheckpointConfig
+from ray.data.expressions import col
+from ray.util.annotations import RayDeprecationWarning
 
 from mis_scoring.ray_data.score import ScoreRows
 from mis_scoring.ray_data.spec import Placement, ScoreSpec
 from mis_scoring.ray_data.tokenize import TokenizeRows
 
 INPUT_COLUMNS = ["member_id", "query_hash", "query_text", "item_ids", "item_hashes", "item_texts"]
+
+
+def read_rows(files: Sequence[str], placement: Placement | None = None) -> Dataset:
+    """Read `INPUT_COLUMNS` of parquet files; rows without items are left out.
+
+    Blocks are `rows_per_block` long: a block is the least that a checkpoint keeps. The older of Ray's parquet readers is
+    taken, since the newer starts four more processes for one small file (16 s of CPU on two cores).
+    """
+    where = placement or Placement()
+    DataContext.get_current().use_datasource_v2 = False
+    rows = read_parquet(
+        list(files), partitioning=None, concurrency=where.n_io_tasks, num_cpus=where.cpus_per_io_task
+    ).select_columns(INPUT_COLUMNS)
+    with_items = rows.filter(expr=col("item_ids").list.len() > 0)
+    return with_items.repartition(target_num_rows_per_block=where.rows_per_block)
 
 
 def score_dataset(ds: Dataset, spec: ScoreSpec, placement: Placement | None = None) -> Dataset:
@@ -24,16 +43,19 @@ def score_dataset(ds: Dataset, spec: ScoreSpec, placement: Placement | None = No
         EngineError: at execution, wrapped by Ray: an engine failed, or its canary did before any score.
     """
     where = placement or Placement()
-    tokenized = ds.map_batches(
-        TokenizeRows, fn_constructor_args=(spec,), **_pool(where, where.n_tokenizers), num_cpus=where.cpus_per_actor
-    )
-    return tokenized.map_batches(
-        ScoreRows,
-        fn_constructor_args=(spec, where.request_timeout_s),
-        **_pool(where, where.n_engines),
-        num_cpus=where.cpus_per_actor,
-        num_gpus=where.gpus_per_engine,
-    )
+    with warnings.catch_warnings():
+        # 2.60 deprecates free remote arguments, and has no other way yet to bound the restarts of an actor
+        warnings.simplefilter("ignore", RayDeprecationWarning)
+        tokenized = ds.map_batches(
+            TokenizeRows, fn_constructor_args=(spec,), num_cpus=where.cpus_per_actor, **_pool(where, where.n_tokenizers)
+        )
+        return tokenized.map_batches(
+            ScoreRows,
+            fn_constructor_args=(spec, where.request_timeout_s),
+            num_cpus=where.cpus_per_actor,
+            num_gpus=where.gpus_per_engine,
+            **_pool(where, where.n_engines),
+        )
 
 
 def write_staged(ds: Dataset, folder: Path, placement: Placement | None = None) -> None:

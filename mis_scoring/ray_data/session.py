@@ -17,8 +17,11 @@ _OBJECT_STORE_BYTES = 256 * 2**20  # blocks of a local round are some MiB; Ray's
 
 
 @contextmanager
-def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[None]:
-    """Connect to a Ray cluster, or start a private one; leave a Ray alone that this process is connected to already."""
+def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[str]:
+    """Connect to a Ray cluster, or start a private one; leave a Ray alone that this process is connected to already.
+
+    Yields the address. Child processes can connect there while the block lasts: they inherit the token.
+    """
     _quiet_env()
     private = None if address or _is_initialized() else _private_folder()
     import ray
@@ -28,7 +31,7 @@ def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[None]:
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     ray.data.DataContext.get_current().enable_progress_bars = False
     if ray.is_initialized():
-        yield
+        yield _address()
     elif private is None:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         yield from _until_done()
@@ -56,11 +59,17 @@ def _private_folder() -> Path:
     return folder
 
 
-def _until_done() -> Iterator[None]:
+def _address() -> str:
+    import ray
+
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _until_done() -> Iterator[str]:
     import ray
 
     try:
-        yield
+        yield _address()
     finally:
         ray.shutdown()
 
@@ -95,7 +104,6 @@ def _use_own_token(path: Path) -> None:
 
 
 def _quiet_env() -> None:
-    """Set what Ray reads from the environment at import: no reports home, no log of its C++ part on stderr."""
+    """Set what Ray reads from the environment at import: no reports home."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")

@@ -8,6 +8,8 @@ from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.prompt import PromptLayout
 from mis_scoring.core.tokenizer import PromptTokenizer
 
+_SMALL_CPUS = 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSpec:
@@ -54,7 +56,7 @@ class ScoreSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Where the stage runs. The defaults fit one machine with two cores.
+    """Where the stage runs. The defaults fit one machine with two cores; `for_cluster` those of a larger Ray.
 
     CPUs are Ray's bookkeeping, not a limit. Two cores must hold both pools, a reader, a writer and, on resume, the
     checkpoint's filter (1 CPU, 1 GiB) at once, or the dataset waits for ever; hence fractions.
@@ -62,8 +64,9 @@ class Placement:
     Attributes:
         rows_per_block: members a block: what one kill can lose, and the step of the progress.
         n_io_tasks: readers and writers at a time; each is one more Python process to start. None: as Ray likes.
-        max_restarts: of an actor. Ray's default is without bound, and a row that kills its process would loop.
-        request_timeout_s: an engine that takes longer for one member hangs; its process is ended and restarted.
+        max_restarts: of an actor that dies; Ray's default is without bound, and a row that kills its process would
+            loop. 0: the job fails, and run again it goes on from the checkpoint.
+        request_timeout_s: an engine that takes longer for one member hangs; its process is ended.
     """
 
     rows_per_block: int = 32
@@ -73,5 +76,10 @@ class Placement:
     gpus_per_engine: float = 0.0
     n_io_tasks: int | None = 1
     cpus_per_io_task: float = 0.2
-    max_restarts: int = 2
+    max_restarts: int = 0
     request_timeout_s: float = 900.0
+
+    @classmethod
+    def for_cluster(cls, n_cpus: float) -> "Placement":
+        """Return a placement for a Ray of so many CPUs."""
+        return cls() if n_cpus <= _SMALL_CPUS else cls(n_io_tasks=None, max_restarts=2)

@@ -24,7 +24,7 @@ from pathlib import Path
 from jobs import score_round
 from jobs.settings import Settings
 from mis_scoring.ray_data.spec import Placement
-score_round.PLACEMENT = Placement(rows_per_block=4)
+Placement.for_cluster = classmethod(lambda cls, n_cpus: cls(rows_per_block=4))
 score_round.run(Settings(home=Path({home!r}), _env_file=None), score_round.Params(run_id={run_id!r}, round=0))
 """
 
