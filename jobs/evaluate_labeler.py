@@ -1,4 +1,4 @@
-"""Judge a trained model on evaluation members: threshold from validation, figures on test and unseen concepts.
+"""Judge a trained model on evaluation members: threshold from validation, figures on the sample and the unseen.
 
     python -m jobs.evaluate_labeler --data .carry/labeler --model OUT/model --out OUT/evaluation
 
@@ -23,7 +23,7 @@ from mis_scoring.training.examples import TrainingExample
 from mis_scoring.training.pair_scoring import margins_of
 from mis_scoring.training.tokenizer import ANSWERS
 
-SLICES = ("validation", "test", "unseen")
+SLICES = ("validation", "test", "unseen_wordings", "unseen_concepts")
 
 
 def to_example(tokenizer: PromptTokenizer, member: EvaluationMember) -> TrainingExample:

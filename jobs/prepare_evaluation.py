@@ -2,8 +2,9 @@
 
     python -m jobs.prepare_evaluation --data .cache/data --out .carry/labeler
 
-Writes `validation.jsonl.gz` (members on whom the threshold is chosen), `test.jsonl.gz` (the default sample) and
-`unseen.jsonl.gz` (members whose skills are all concepts that training never meets).
+Writes `validation.jsonl.gz` (members on whom the threshold is chosen), `test.jsonl.gz` (the default sample),
+`unseen_wordings.jsonl.gz` (every skill told by a label that training never used) and `unseen_concepts.jsonl.gz`
+(every skill a concept that training never met).
 """
 
 import argparse
@@ -21,7 +22,7 @@ from jobs.sample.members import SampleMember, sample_members
 from jobs.sample.neighbours import BatchEmbedder, embed_catalog
 from jobs.sample.reference import SUPPORTED, Reference
 from jobs.sample.seeds import SAMPLE_SEED, VALIDATION_SEED
-from jobs.sample.unseen import unseen_catalog, unseen_concepts
+from jobs.sample.unseen import unseen_catalog, unseen_concepts, unseen_wordings
 from mis_scoring.evaluation.members import UNSUPPORTED, EvaluationCandidate, EvaluationMember, write_members
 
 K = 200
@@ -72,21 +73,25 @@ def _evaluation_member(
     )
 
 
-def prepare_evaluation(data_dir: Path, out_dir: Path, *, threads: int, n_members: int, n_validation: int) -> None:
-    """Write the three files."""
+def prepare_evaluation(data_dir: Path, out_dir: Path, *, threads: int, n_members: int, few: int) -> None:
+    """Write the four files."""
     out_dir.mkdir(parents=True, exist_ok=True)
     esco = read_esco(data_dir / ESCO_FILE)
     embedder = BatchEmbedder(data_dir / "minilm", threads=threads)
     default, unseen, kept_out = sample_catalog(esco), unseen_catalog(esco), unseen_concepts(esco)
-    seen = set(esco.concepts) - kept_out
+    seen, retold = set(esco.concepts) - kept_out, unseen_wordings(esco)
     files = {
-        # Validation members are like training's: they never mention an unseen concept.
-        "validation": (
-            default,
-            sample_members(esco, default, n_members=n_validation, seed=VALIDATION_SEED, without=kept_out),
-        ),
+        # Validation members never hold an unseen concept; like the sample's, they use unseen wordings too.
+        "validation": (default, sample_members(esco, default, n_members=few, seed=VALIDATION_SEED, without=kept_out)),
         "test": (default, sample_members(esco, default, n_members=n_members, seed=SAMPLE_SEED)),
-        "unseen": (unseen, sample_members(esco, unseen, n_members=n_validation, seed=SAMPLE_SEED + 1, without=seen)),
+        "unseen_wordings": (
+            default,
+            sample_members(retold, default, n_members=few, seed=SAMPLE_SEED + 1, without=kept_out),
+        ),
+        "unseen_concepts": (
+            unseen,
+            sample_members(esco, unseen, n_members=few, seed=SAMPLE_SEED + 2, without=seen),
+        ),
     }
     for name, (catalog, members) in files.items():
         judged = evaluation_members(esco, catalog, list(members), embedder, k=K)
@@ -101,10 +106,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--members", type=int, default=500, help="of the default sample")
-    parser.add_argument("--validation-members", type=int, default=300)
+    parser.add_argument("--few", type=int, default=300, help="members of each other file")
     args = parser.parse_args()
     prepare_evaluation(
-        args.data, args.out, threads=args.threads, n_members=args.members, n_validation=args.validation_members
+        args.data, args.out, threads=args.threads, n_members=args.members, few=args.few
     )
 
 

@@ -12,13 +12,13 @@ from jobs.sample.members import sample_member
 from jobs.sample.neighbours import load_neighbours, profile_phrases
 from jobs.sample.seeds import TRAINING_SEED_FROM
 from jobs.sample.training_pairs import PairSource
-from jobs.sample.unseen import unseen_concepts, wide_catalog
+from jobs.sample.unseen import seen_wordings, unseen_concepts, wide_catalog
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.training.batches import Batch, collate
 from mis_scoring.training.examples import TrainingExample, split_items
 
-WIDE_SHARE = 0.3  # of the examples: from the wide catalog, so that unseen concepts are matched by their words too
+WIDE_SHARE = 0.5  # of the examples: from the wide catalog, so that unseen concepts are matched by their words too
 BATCHES_PER_DRAW = 4  # drawn together and sorted by length, so that rows of a batch need little padding
 SEEDS_PER_START = 1_000
 
@@ -82,12 +82,12 @@ class BatchStream:
     def _sources(self) -> list[PairSource]:
         data_dir = self._settings.data_dir
         esco = read_esco(data_dir / ESCO_FILE)
-        phrases, kept_out = profile_phrases(esco), unseen_concepts(esco)
+        phrases, kept_out, told = profile_phrases(esco), unseen_concepts(esco), seen_wordings(esco)
         return [
             PairSource(
                 esco,
                 catalog,
-                Pool.of(esco, catalog, without=kept_out),
+                Pool.of(told, catalog, without=kept_out),
                 load_neighbours(data_dir / "neighbours.npz", phrases, name),
                 n_items=self._settings.n_items,
             )
@@ -100,8 +100,8 @@ def _item(tokenizer: PromptTokenizer, text: str) -> list[int]:
 
 
 def tokenizer_texts(data_dir: Path, *, n_members: int) -> Iterator[str]:
-    """Yield what the tokenizer is trained on: labels of all concepts but the unseen, catalog texts, training profiles."""
-    esco = read_esco(data_dir / ESCO_FILE)
+    """Yield what the tokenizer is trained on: seen labels of seen concepts, catalog texts, training profiles."""
+    esco = seen_wordings(read_esco(data_dir / ESCO_FILE))
     kept_out, catalog = unseen_concepts(esco), sample_catalog(esco)
     for concept in esco.concepts.values():
         if concept.concept_id not in kept_out:

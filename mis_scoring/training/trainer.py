@@ -22,7 +22,7 @@ class Hyperparameters:
     no_id: int
     schedule: Schedule
     n_lm_tokens: int = 8_192
-    weight_decay: float = 0.05
+    weight_decay: float = 0.1
     max_grad_norm: float = 1.0
 
 
