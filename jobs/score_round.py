@@ -1,4 +1,4 @@
-"""Score what one round needs: `member_rounds` rows in, staged parquet out. Runs where Spark, Airflow and MLflow are not.
+"""Score what one round needs: `member_rounds` rows in, staged parquet out. Needs neither Spark, Airflow nor MLflow.
 
 Killed at any moment and run again, it goes on from the members whose file is complete. A round with nothing to score
 starts neither Ray nor an engine.
@@ -103,7 +103,7 @@ def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -
 
         from mis_scoring.ray_data.pipeline import read_rows, score_dataset, write_staged
 
-        placement = Placement.for_cluster(ray.cluster_resources()["CPU"])
+        placement = Placement.for_cluster(float(ray.cluster_resources()["CPU"]))  # type: ignore[no-untyped-call]
         try:
             write_staged(score_dataset(read_rows(files, placement), spec, placement), folder, placement)
         except (RayError, SemlabelError) as failure:

@@ -49,7 +49,7 @@ class PairScorer:
         """
         scores = self._margins(self.engine, query, items)
         ties = self._ties(scores)
-        tied = [items[row] for row in np.flatnonzero(ties)]
+        tied = [item for item, is_tie in zip(items, ties, strict=True) if is_tie]
         if tied:
             scores[ties] = self._margins(self.reference, query, tied)
         return PairScores(

@@ -20,15 +20,20 @@ INPUT_COLUMNS = ["member_id", "query_hash", "query_text", "item_ids", "item_hash
 def read_rows(files: Sequence[str], placement: Placement | None = None) -> Dataset:
     """Read `INPUT_COLUMNS` of parquet files; rows without items are left out.
 
-    Blocks are `rows_per_block` long: a block is the least that a checkpoint keeps. The older of Ray's parquet readers is
-    taken, since the newer starts four more processes for one small file (16 s of CPU on two cores).
+    Blocks are `rows_per_block` long: a block is the least that a checkpoint keeps. The older of Ray's parquet readers
+    is taken, since the newer starts four more processes for one small file (16 s of CPU on two cores); left alone, it
+    cuts a small file into blocks of a row.
     """
     where = placement or Placement()
     DataContext.get_current().use_datasource_v2 = False
     rows = read_parquet(
-        list(files), partitioning=None, concurrency=where.n_io_tasks, num_cpus=where.cpus_per_io_task
-    ).select_columns(INPUT_COLUMNS)
-    with_items = rows.filter(expr=col("item_ids").list.len() > 0)
+        list(files),
+        partitioning=None,
+        override_num_blocks=len(files),
+        concurrency=where.n_io_tasks,
+        num_cpus=where.cpus_per_io_task,
+    )
+    with_items = rows.select_columns(INPUT_COLUMNS).filter(expr=col("item_ids").list.len() > 0)
     return with_items.repartition(target_num_rows_per_block=where.rows_per_block)
 
 
@@ -65,17 +70,12 @@ def write_staged(ds: Dataset, folder: Path, placement: Placement | None = None) 
     loses rows. Only `member_id`s whose file is complete count as done.
     """
     where = placement or Placement()
-    context = DataContext.get_current()
-    before = context.checkpoint_config
-    context.checkpoint_config = CheckpointConfig(
+    ds.context.checkpoint_config = CheckpointConfig(
         id_column="member_id", checkpoint_path=str(folder / "checkpoint"), delete_checkpoint_on_success=False
     )
-    try:
-        ds.write_parquet(
-            str(folder / "data"), concurrency=where.n_io_tasks, ray_remote_args={"num_cpus": where.cpus_per_io_task}
-        )
-    finally:
-        context.checkpoint_config = before
+    ds.write_parquet(
+        str(folder / "data"), concurrency=where.n_io_tasks, ray_remote_args={"num_cpus": where.cpus_per_io_task}
+    )
 
 
 def _pool(where: Placement, size: int) -> dict[str, Any]:

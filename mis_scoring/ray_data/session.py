@@ -94,7 +94,7 @@ def _use_own_token(path: Path) -> None:
     Left alone, Ray turns it on when it finds a token in the home folder, and may then refuse its own driver. What Ray
     read from the environment when it was imported has to be read again.
     """
-    from ray._raylet import AuthenticationTokenLoader, Config
+    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
 
     path.touch(mode=0o600)
     path.write_text(secrets.token_hex(32))

@@ -1,4 +1,4 @@
-"""What a score stage does (`ScoreSpec`) and where it does it (`Placement`): two values that Ray carries to its actors."""
+"""What a score stage does (`ScoreSpec`) and where it does it (`Placement`)."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -11,6 +11,7 @@ from jobs.score_round import Params, run
 from jobs.settings import Settings
 from mis_scoring.core.errors import EngineError
 from mis_scoring.core.tokenizer import PromptTokenizer
+from mis_scoring.ray_data.spec import Placement
 from mis_scoring.ray_data.staging import STAGED_SCORES
 from mis_scoring.ray_data.summary import read_staged
 from tests.ray.fake_engines import FakeEngine
@@ -45,6 +46,7 @@ def test_staged_margins_are_those_of_the_engine_in_item_order(settings: Settings
 
     found = staged(folder)
     assert set(found) == set(members)
+    assert len(list((folder / "checkpoint").iterdir())) == -(-70 // Placement().rows_per_block)
     for member_id, (profile, items) in members.items():
         row = found[member_id]
         assert row["item_ids"] == [f"skill:{item}" for item in items]
