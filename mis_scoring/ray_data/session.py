@@ -12,6 +12,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from mis_scoring.core.errors import EngineError
 
 _OBJECT_STORE_BYTES = 256 * 2**20  # blocks of a local round are some MiB; Ray's default is 30% of the memory
 
@@ -33,7 +36,7 @@ def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[str]:
     if ray.is_initialized():
         yield _address()
     elif private is None:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        _init(address=address)
         yield from _until_done()
     else:
         try:
@@ -75,32 +78,29 @@ def _until_done() -> Iterator[str]:
 
 
 def _start_private(folder: Path, num_cpus: int) -> None:
-    import ray
-
-    ray.init(
+    _init(
         num_cpus=num_cpus,
         include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
         object_store_memory=_OBJECT_STORE_BYTES,
         _node_ip_address="127.0.0.1",
         _temp_dir=str(folder),
     )
 
 
-def _use_own_token(path: Path) -> None:
-    """Turn token authentication on with a new token, in this process and its children.
+def _init(**settings: Any) -> None:
+    """Start or join a Ray.
 
-    Left alone, Ray turns it on when it finds a token in the home folder, and may then refuse its own driver. What Ray
-    read from the environment when it was imported has to be read again.
+    Raises:
+        EngineError: it did not answer in time (30 s for a node of its own, too short on a busy machine): a retry may
+            help. Ray says so with a bare `Exception`.
     """
-    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+    import ray
 
-    path.touch(mode=0o600)
-    path.write_text(secrets.token_hex(32))
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(path))
-    Config.initialize("")
-    AuthenticationTokenLoader.instance().reset_cache()
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **settings)
+    except Exception as error:
+        ray.shutdown()
+        raise EngineError(f"Ray did not start: {error}") from error
 
 
 def _quiet_env() -> None:

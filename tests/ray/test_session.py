@@ -1,0 +1,26 @@
+"""A Ray that does not start is an error that a retry may help, by its exit code too."""
+
+import pytest
+
+from jobs.exit_codes import exit_code_of
+from mis_scoring.core.errors import EngineError
+from mis_scoring.ray_data.session import ray_session
+
+
+@pytest.mark.parametrize("settings", [{}, {"address": "127.0.0.1:1"}])
+def test_a_ray_that_does_not_start_is_an_engine_error(
+    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ray
+
+    def time_out(**_: object) -> None:
+        raise Exception("The current node timed out during startup.")  # what Ray raises, to the type
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)  # the tests' own Ray lives on
+    monkeypatch.setattr(ray, "init", time_out)
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.setenv(name, "")  # put back what the session sets
+    with pytest.raises(EngineError, match=r"Ray did not start: .*timed out") as caught, ray_session(**settings):
+        pytest.fail("there is no Ray to use")
+    assert exit_code_of(caught.value) == 5
