@@ -7,7 +7,7 @@ import pytest
 
 from jobs.settings import Settings
 from mis_scoring.ray_data.session import ray_session
-from tests.ray.round_tables import write_artifact, write_pins
+from tests.ray.round_tables import pin_run
 
 
 @pytest.fixture(scope="session")
@@ -22,13 +22,6 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def pinned(settings: Settings, tmp_path: Path) -> Callable[..., Path]:
+def pinned(settings: Settings, tmp_path: Path) -> Callable[[str], Path]:
     """Pin a run to a fake engine; returns the folder of its round 0."""
-    from mis_scoring.ray_data.staging import scores_folder
-
-    def pin(engine: str = "plain", *, tie_eps: float = 0.0) -> Path:
-        artifact = write_artifact(tmp_path / "artifact", tie_eps=tie_eps)
-        pins = write_pins(settings, artifact, tmp_path / "artifact", engine=engine)
-        return scores_folder(settings.staging, pins.run_id, 0, pins.scorer_id)
-
-    return pin
+    return lambda engine: pin_run(settings, tmp_path / "artifact", engine=engine)

@@ -13,6 +13,7 @@ from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.canary import canary_pairs
 
 MAX_TOKENS = 200
+NUDGE = 3e-5  # of the reference: less than the canary tolerates, enough to tell the two apart
 STOP_AFTER = "SEMLABEL_TEST_STOP_AFTER_REQUESTS"  # in the environment of the Ray that is to be killed
 
 
@@ -78,8 +79,7 @@ def plain(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
 
 
 def nudged_reference(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
-    """The reference differs by less than the canary tolerates, so that its scores can be told apart."""
-    return FakeEngine("fake"), FakeEngine("reference", shift=3e-5)
+    return FakeEngine("fake"), FakeEngine("reference", shift=NUDGE)
 
 
 def leaky(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:

@@ -16,6 +16,7 @@ from mis_scoring.core.artifact import LabelerArtifact, digests_of
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.rounds import RoundRule
+from mis_scoring.ray_data.staging import scores_folder
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.runs import RUNS
 
@@ -73,6 +74,12 @@ def write_pins(settings: Settings, artifact: LabelerArtifact, folder: Path, *, e
     row = {"run_id": RUN_ID, "event": PINNED, "attempt": 1, "payload": json.dumps(vars(pins))}
     write_deltalake(str(settings.tables / RUNS.name), _table([row], RUNS.columns), mode="append")
     return pins
+
+
+def pin_run(settings: Settings, folder: Path, *, engine: str, tie_eps: float = 0.0) -> Path:
+    """Write an artifact and pin a run to it and a fake engine; return where its round 0 is staged."""
+    pins = write_pins(settings, write_artifact(folder, tie_eps=tie_eps), folder, engine=engine)
+    return scores_folder(settings.staging, pins.run_id, 0, pins.scorer_id)
 
 
 def member_row(member_id: str, profile: str, items: tuple[str, ...], *, round: int = 0) -> dict[str, object]:

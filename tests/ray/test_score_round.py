@@ -1,7 +1,10 @@
 """`score_round` on a private Ray, with engines that are fast, broken or both."""
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +16,9 @@ from mis_scoring.core.errors import EngineError
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.ray_data.spec import Placement
 from mis_scoring.ray_data.staging import STAGED_SCORES
-from mis_scoring.ray_data.summary import read_staged
-from tests.ray.fake_engines import FakeEngine
-from tests.ray.round_tables import ITEM_TEXTS, LAYOUT, RUN_ID, member_row, write_rows
+from mis_scoring.ray_data.summary import check_one_to_one, read_staged
+from tests.ray.fake_engines import NUDGE, FakeEngine
+from tests.ray.round_tables import ITEM_TEXTS, LAYOUT, RUN_ID, member_row, pin_run, write_rows
 
 ROUND_0 = Params(run_id=RUN_ID, round=0)
 Pin = Callable[..., Path]
@@ -35,60 +38,95 @@ def direct_margins(tokenizer_json: Path, profile: str, items: tuple[str, ...], *
     return [engine.margin(query, tokenizer.encode_item(LAYOUT.render_item(item))) for item in items]
 
 
-def test_staged_margins_are_those_of_the_engine_in_item_order(settings: Settings, pinned: Pin, tmp_path: Path) -> None:
-    folder = pinned("plain")
+@dataclass(frozen=True, kw_only=True)
+class ScoredRound:
+    """A round that was scored once, for the tests that only look at it."""
+
+    settings: Settings
+    folder: Path
+    tokenizer_json: Path
+    members: dict[str, tuple[str, tuple[str, ...]]]
+    result: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def scored(local_ray: None, tmp_path_factory: pytest.TempPathFactory) -> ScoredRound:
+    """Members with 1 to 5 items, two that can't be scored, one with nothing to score, and a row of another round."""
+    tmp_path = tmp_path_factory.mktemp("scored")
+    settings = Settings(home=tmp_path / "var", _env_file=None)
+    folder = pin_run(settings, tmp_path / "artifact", engine="nudged_reference", tie_eps=1.0)
     members = {f"m{n}": (f"profile number {n}", ITEM_TEXTS[: 1 + n % 5]) for n in range(70)}
-    rows = [member_row(member_id, *texts) for member_id, texts in members.items()]
-    other_round = member_row("m0", "profile number 0", ITEM_TEXTS, round=1)
-    write_rows(settings, [*rows, member_row("all-reused", "nothing to score", ()), other_round])
-
-    result = run(settings, ROUND_0)
-
-    found = staged(folder)
-    assert set(found) == set(members)
-    assert len(list((folder / "checkpoint").iterdir())) == -(-70 // Placement().rows_per_block)
-    for member_id, (profile, items) in members.items():
-        row = found[member_id]
-        assert row["item_ids"] == [f"skill:{item}" for item in items]
-        assert row["margins"] == direct_margins(tmp_path / "artifact" / "tokenizer.json", profile, items)
-        assert row["error"] is None and row["is_reference"] == [False] * len(items)
-    assert (result["rows"], result["scored"], result["errors"]) == (70, sum(len(i) for _, i in members.values()), 0)
-    assert (result["engines_started"], result["engine"]["engine"], result["tie_tokens"]) == (1, "fake", 0)
-    assert result["tokens"] == sum(row["n_tokens"] for row in found.values()) > 0
+    others = [
+        member_row("long", "x" * 500, ITEM_TEXTS),
+        member_row("foreign", "x", ITEM_TEXTS) | {"query_text": "rendered by another layout"},
+        member_row("all-reused", "nothing to score", ()),
+        member_row("m0", "profile number 0", ITEM_TEXTS, round=1),
+    ]
+    write_rows(settings, [*(member_row(member_id, *texts) for member_id, texts in members.items()), *others])
+    return ScoredRound(
+        settings=settings,
+        folder=folder,
+        tokenizer_json=tmp_path / "artifact" / "tokenizer.json",
+        members=members,
+        result=run(settings, ROUND_0),
+    )
 
 
-def test_a_row_that_can_not_be_scored_is_an_error_without_margins(settings: Settings, pinned: Pin) -> None:
-    folder = pinned("plain")
-    foreign = member_row("foreign", "x", ITEM_TEXTS) | {"query_text": "rendered by another layout"}
-    write_rows(settings, [member_row("good", "x", ITEM_TEXTS), member_row("long", "x" * 500, ITEM_TEXTS), foreign])
-
-    result = run(settings, ROUND_0)
-
-    found = staged(folder)
-    assert "longer than" in found["long"]["error"] and "layout" in found["foreign"]["error"]
-    assert all(found[name]["margins"] is None and found[name]["is_reference"] is None for name in ("long", "foreign"))
-    assert len(found["good"]["margins"]) == len(ITEM_TEXTS)
-    assert (result["rows"], result["scored"], result["errors"]) == (3, len(ITEM_TEXTS), 2)
-
-
-def test_pairs_in_the_tie_band_are_decided_by_the_reference(settings: Settings, pinned: Pin, tmp_path: Path) -> None:
-    folder = pinned("nudged_reference", tie_eps=1.0)
-    write_rows(settings, [member_row(f"m{n}", f"profile number {n}", ITEM_TEXTS) for n in range(10)])
-
-    result = run(settings, ROUND_0)
-
-    tokenizer_json = tmp_path / "artifact" / "tokenizer.json"
+def test_staged_margins_are_those_of_the_engine_in_item_order_with_ties_decided_by_the_reference(
+    scored: ScoredRound,
+) -> None:
+    found = staged(scored.folder)
     n_ties = 0
-    for n in range(10):
-        row = staged(folder)[f"m{n}"]
-        packed = np.array(direct_margins(tokenizer_json, f"profile number {n}", ITEM_TEXTS), np.float32)
-        alone = np.array(direct_margins(tokenizer_json, f"profile number {n}", ITEM_TEXTS, shift=3e-5), np.float32)
+    for member_id, (profile, items) in scored.members.items():
+        row = found[member_id]
+        packed = np.array(direct_margins(scored.tokenizer_json, profile, items), np.float32)
+        alone = np.array(direct_margins(scored.tokenizer_json, profile, items, shift=NUDGE), np.float32)
         is_tie = np.abs(packed) <= 1.0
+        assert row["item_ids"] == [f"skill:{item}" for item in items]
         assert row["is_reference"] == is_tie.tolist()
         assert row["margins"] == np.where(is_tie, alone, packed).tolist()
         assert (row["tie_tokens"] > 0) == is_tie.any()
         n_ties += int(is_tie.sum())
-    assert result["tie_checked"] == n_ties > 0
+    assert scored.result["tie_checked"] == n_ties > 0
+
+
+def test_a_row_that_can_not_be_scored_is_an_error_without_margins(scored: ScoredRound) -> None:
+    found = staged(scored.folder)
+    assert "longer than" in found["long"]["error"] and "layout" in found["foreign"]["error"]
+    assert all(found[name]["margins"] is None and found[name]["is_reference"] is None for name in ("long", "foreign"))
+    assert not any(found[member_id]["error"] for member_id in scored.members)
+
+
+def test_a_round_stages_each_of_its_members_once_and_counts_them(scored: ScoredRound) -> None:
+    found, result = staged(scored.folder), scored.result
+    assert set(found) == {*scored.members, "long", "foreign"}
+    assert (result["rows"], result["errors"], result["engines_started"]) == (72, 2, 1)
+    assert result["scored"] == sum(len(items) for _, items in scored.members.values())
+    assert result["tokens"] == sum(row["n_tokens"] for row in found.values()) > 0
+    assert result["tie_tokens"] == sum(row["tie_tokens"] for row in found.values()) > 0
+    assert result["engine"]["engine"] == "fake"
+    assert json.loads((scored.folder / "summary.json").read_text()) == result
+
+
+def test_a_checkpoint_is_kept_for_each_block(scored: ScoredRound) -> None:
+    assert len(list((scored.folder / "checkpoint").iterdir())) == -(-72 // Placement().rows_per_block)
+
+
+def test_a_second_run_of_a_round_scores_nothing_again(scored: ScoredRound, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = staged(scored.folder)
+    monkeypatch.setattr(score_round, "_score", lambda *_: pytest.fail("an engine was to start"))
+    second = run(scored.settings, ROUND_0)
+    assert staged(scored.folder) == rows
+    assert scored.result | {"seconds": 0} == second | {"seconds": 0}
+
+
+def test_a_row_that_is_missing_or_doubled_is_noticed(scored: ScoredRound) -> None:
+    everyone = list(staged(scored.folder))
+    check_one_to_one(scored.folder, everyone)
+    with pytest.raises(EngineError, match="1 rows are missing"):
+        check_one_to_one(scored.folder, [*everyone, "nobody"])
+    with pytest.raises(EngineError, match="1 of other members"):
+        check_one_to_one(scored.folder, everyone[1:])
 
 
 def test_a_failing_canary_ends_the_job_and_nothing_is_written(settings: Settings, pinned: Pin) -> None:
@@ -106,15 +144,3 @@ def test_a_failing_engine_ends_the_job_with_its_own_error(settings: Settings, pi
     with pytest.raises(EngineError, match="fell off the bus"):
         run(settings, ROUND_0)
     assert staged(folder) == {}
-
-
-def test_a_second_run_of_a_round_scores_nothing_again(
-    settings: Settings, pinned: Pin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = pinned("plain")
-    write_rows(settings, [member_row(f"m{n}", f"profile {n}", ITEM_TEXTS) for n in range(3)])
-    first, rows = run(settings, ROUND_0), staged(folder)
-    monkeypatch.setattr(score_round, "_score", lambda *_: pytest.fail("an engine was to start"))
-    second = run(settings, ROUND_0)
-    assert staged(folder) == rows
-    assert first | {"seconds": 0} == second | {"seconds": 0}
