@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from jobs.artifact_folder import load_artifact
 from jobs.inputs import usable_catalog, usable_profiles
 from jobs.judgments import usable_judgments
-from jobs.ledger import read_pins
 from jobs.pins import Pins
 from jobs.rendering import item_text, query_text, text_hash
 from jobs.settings import Settings
+from jobs.table_reader import literal, pins_of, query
 from jobs.tables import append, read, replace
 from mis_scoring.core.prompt import PromptLayout
 from schemas.candidates import CANDIDATES
@@ -38,7 +38,7 @@ class Params:
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
     """Write `member_rounds` of the round and the texts that are scored for the first time."""
     root = settings.tables
-    pins = read_pins(spark, root, params.run_id)
+    pins = pins_of(root, params.run_id)
     if params.round >= pins.n_rounds:
         return {"members": 0, "pairs_to_score": 0, "pairs_reused": 0}
     pairs = _pairs_of_round(spark, settings, pins, params.round)
@@ -46,15 +46,19 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
         {"run_id": F.lit(pins.run_id), "round": F.lit(params.round)}
     )
     replace(rows, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
-    written = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
-    counts = written.agg(
-        F.count(F.lit(1)).alias("members"),
-        F.coalesce(F.sum(F.size("item_ids")), F.lit(0)).alias("pairs_to_score"),
-        F.coalesce(F.sum(F.size("reused_ids")), F.lit(0)).alias("pairs_reused"),
-    ).collect()[0]
-    if counts.pairs_to_score:
+    counts = _counts(settings, params)
+    if counts["pairs_to_score"]:
+        written = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
         _keep_texts(spark, settings, written, transaction=f"{pins.run_id}:texts:{params.round}")
-    return dict(counts.asDict())
+    return counts
+
+
+def _counts(settings: Settings, params: Params) -> dict[str, Any]:
+    sql = f"""
+        SELECT count(*) AS members, coalesce(sum(coalesce(array_length(item_ids), 0)), 0) AS pairs_to_score,
+        coalesce(sum(coalesce(array_length(reused_ids), 0)), 0) AS pairs_reused
+        FROM member_rounds WHERE run_id = {literal(params.run_id)} AND round = {params.round}"""
+    return {name: int(count) for name, count in query(settings.tables, sql, MEMBER_ROUNDS)[0].items()}
 
 
 def _pairs_of_round(spark: SparkSession, settings: Settings, pins: Pins, round: int) -> DataFrame:

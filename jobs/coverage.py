@@ -9,14 +9,16 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from jobs.ledger import published_runs
+from jobs.ledger import PUBLISHED
 from jobs.tables import read
 from schemas.coverage import COVERAGE
+from schemas.runs import RUNS
 
 
 def latest_coverage(spark: SparkSession, root: Path) -> DataFrame:
     """Return each member's newest complete coverage among the published runs."""
-    published = read(spark, root, COVERAGE, is_complete=True).join(published_runs(spark, root), "run_id", "left_semi")
+    took_effect = read(spark, root, RUNS, event=PUBLISHED).select("run_id")
+    published = read(spark, root, COVERAGE, is_complete=True).join(took_effect, "run_id", "left_semi")
     newest = Window.partitionBy("member_id").orderBy(F.desc("pinned_at"), F.desc("run_id"))
     return published.withColumn("_place", F.row_number().over(newest)).where("_place = 1").drop("_place")
 

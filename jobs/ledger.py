@@ -1,7 +1,7 @@
-"""The ledger of runs: append an event once, read a run's pins back.
+"""The ledger of runs: append an event once, read events back; by delta-rs, so that it costs no Spark query.
 
-An event is appended under the transaction id (run_id, event), so whoever writes it first wins and every later attempt
-reads the same.
+An event is appended under the transaction id (run_id, event, attempt): whoever writes it first wins and every later
+attempt reads the same.
 """
 
 import json
@@ -12,22 +12,30 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from jobs.errors import MissingRequirementError
 from jobs.pins import PINNED, Pins
-from jobs.tables import append, read
+from jobs.table_path import table_path
+from jobs.table_reader import literal, pins_of, query
 from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
 
 PUBLISHED = "published"
 
 
-def append_event(
-    spark: SparkSession, root: Path, run_id: str, event: str, payload: Mapping[str, Any], *, attempt: int = 1
-) -> None:
+@retry(
+    retry=retry_if_exception_type(CommitFailedError),
+    stop=stop_after_attempt(20),
+    wait=wait_random_exponential(max=5),
+    reraise=True,
+)
+def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any], *, attempt: int = 1) -> None:
     """Append one event; the first payload of a (run_id, event, attempt) stays."""
+    table, transaction = DeltaTable(table_path(root, RUNS)), f"{run_id}:{event}:{attempt}"
+    if table.transaction_version(transaction) is not None:
+        return
     row = {
         "run_id": run_id,
         "event": event,
@@ -35,35 +43,31 @@ def append_event(
         "at": datetime.now(UTC),
         "payload": canonical_json(dict(payload)),
     }
-    rows = spark.createDataFrame(pa.Table.from_pylist([row], schema=RUNS.columns))
-    append(rows, root, RUNS, transaction=f"{run_id}:{event}:{attempt}")
+    write_deltalake(
+        table,
+        pa.Table.from_pylist([row], schema=RUNS.columns),
+        mode="append",
+        commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1)]),
+    )
 
 
-def event_payload(spark: SparkSession, root: Path, run_id: str, event: str) -> dict[str, Any] | None:
-    """Return the payload of a run's event, or None when it has not happened."""
-    rows = read(spark, root, RUNS, run_id=run_id, event=event).orderBy("attempt").limit(1).collect()
-    return dict(json.loads(rows[0].payload)) if rows else None
+def event_payload(root: Path, run_id: str, event: str) -> dict[str, Any] | None:
+    """Return the first payload of a run's event, or None when it has not happened."""
+    of_event = f"run_id = {literal(run_id)} AND event = {literal(event)}"
+    sql = f"SELECT payload FROM runs WHERE {of_event} ORDER BY attempt LIMIT 1"
+    rows = query(root, sql, RUNS)
+    return dict(json.loads(rows[0]["payload"])) if rows else None
 
 
-def read_pins(spark: SparkSession, root: Path, run_id: str) -> Pins:
-    """Return what the run pinned.
-
-    Raises:
-        MissingRequirementError: there is no such run.
-    """
-    payload = event_payload(spark, root, run_id, PINNED)
-    if payload is None:
-        raise MissingRequirementError(f"No run {run_id!r} in {root}: `semlabel runs` lists them.")
-    return Pins(**payload)
-
-
-def write_pins(spark: SparkSession, root: Path, pins: Pins) -> Pins:
+def write_pins(root: Path, pins: Pins) -> Pins:
     """Append the pins unless the run has some already, and return those that stand."""
-    append_event(spark, root, pins.run_id, PINNED, asdict(pins))
-    return read_pins(spark, root, pins.run_id)
+    append_event(root, pins.run_id, PINNED, asdict(pins))
+    return pins_of(root, pins.run_id)
 
 
-def published_runs(spark: SparkSession, root: Path) -> DataFrame:
-    """Return (run_id, published_at) of the runs that took effect."""
-    rows = read(spark, root, RUNS, event=PUBLISHED)
-    return rows.groupBy("run_id").agg(F.min("at").alias("published_at"))
+def unpublished_runs(root: Path) -> list[str]:
+    """Return the runs that are pinned and have no `published` event."""
+    sql = f"""
+        SELECT DISTINCT run_id FROM runs WHERE event = '{PINNED}'
+        AND run_id NOT IN (SELECT run_id FROM runs WHERE event = '{PUBLISHED}')"""
+    return [row["run_id"] for row in query(root, sql, RUNS)]

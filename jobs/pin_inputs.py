@@ -40,10 +40,10 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     root = settings.tables
     require(root, PROFILES, CATALOG)
     create_missing(root, *RUN_TABLES)
-    repaired = repair_published_events(spark, root)
+    repaired = repair_published_events(root)
     run_id = run_id_of(params.kind, params.trigger_id, settings.environment)
-    standing = event_payload(spark, root, run_id, PINNED)
-    pins = Pins(**standing) if standing else write_pins(spark, root, _resolve(spark, settings, params, run_id))
+    standing = event_payload(root, run_id, PINNED)
+    pins = Pins(**standing) if standing else write_pins(root, _resolve(spark, settings, params, run_id))
     return {"run_id": run_id, "max_rounds": pins.n_rounds, "pinned_before": standing is not None, "repaired": repaired}
 
 

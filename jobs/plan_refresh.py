@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 
 from jobs.coverage import latest_coverage
 from jobs.inputs import usable_profiles, with_profile_hash
-from jobs.ledger import read_pins
 from jobs.pins import Pins
 from jobs.settings import Settings
+from jobs.table_reader import pins_of
 from jobs.tables import read
 from schemas.labels import LABELS
 from schemas.profiles import PROFILES
@@ -29,7 +29,7 @@ class Params:
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
     """Count the members in scope by reason, and the pairs at most."""
     root = settings.tables
-    pins = read_pins(spark, root, params.run_id)
+    pins = pins_of(root, params.run_id)
     profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
     in_scope = scope(usable_profiles(profiles), latest_coverage(spark, root), pins)
     reasons = {row.reason: row["count"] for row in in_scope.groupBy("reason").count().collect()}

@@ -108,9 +108,7 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=500, help="of the default sample")
     parser.add_argument("--few", type=int, default=300, help="members of each other file")
     args = parser.parse_args()
-    prepare_evaluation(
-        args.data, args.out, threads=args.threads, n_members=args.members, few=args.few
-    )
+    prepare_evaluation(args.data, args.out, threads=args.threads, n_members=args.members, few=args.few)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,13 +20,14 @@ from jobs.coverage import latest_coverage, standing
 from jobs.inputs import faulty_catalog, with_profile_hash
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
-from jobs.ledger import PUBLISHED, append_event, event_payload, read_pins
+from jobs.ledger import PUBLISHED, append_event, event_payload, unpublished_runs
 from jobs.member_outcomes import to_coverage, to_labels
-from jobs.pins import PINNED, Pins
+from jobs.pins import Pins
 from jobs.rendering import item_text, text_hash
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
 from jobs.table_path import table_path
+from jobs.table_reader import literal, pins_of, query
 from jobs.tables import current_version, read, replace
 from mis_scoring.core.errors import SemlabelError
 from schemas.candidates import CANDIDATES
@@ -36,7 +38,7 @@ from schemas.labels import LABELS
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.profiles import PROFILES
 from schemas.round_outcomes import ROUND_OUTCOMES
-from schemas.runs import RUNS
+from schemas.table import Table
 
 _SEQUENCE = "semlabel-labels"
 _TXN_CONF = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
@@ -57,8 +59,8 @@ class LostRaceError(SemlabelError):
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
     """Publish the run unless it is published, and return its counts."""
     root = settings.tables
-    pins = read_pins(spark, root, params.run_id)
-    done = event_payload(spark, root, pins.run_id, PUBLISHED)
+    pins = pins_of(root, params.run_id)
+    done = event_payload(root, pins.run_id, PUBLISHED)
     if done is None:
         losers_try_again = Retrying(
             retry=retry_if_exception_type(LostRaceError),
@@ -71,8 +73,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 
 
 def _publish_once(spark: SparkSession, root: Path, pins: Pins) -> dict[str, Any]:
-    if _labels_version_of(spark, root, pins.run_id) is not None:  # another attempt committed and wrote no event
-        return repair_published_event(spark, root, pins.run_id)
+    if _labels_version_of(root, pins.run_id) is not None:  # another attempt committed and wrote no event
+        return repair_published_event(root, pins.run_id)
     base = current_version(root, LABELS)
     covered = latest_coverage(spark, root).cache()
     coverage = _standing_coverage(_coverage(spark, root, pins), covered)
@@ -86,10 +88,10 @@ def _publish_once(spark: SparkSession, root: Path, pins: Pins) -> dict[str, Any]
         covered,
     ).withColumn("run_id", F.lit(pins.run_id))
     replace(changes, root, LABEL_CHANGES, run_id=pins.run_id)
+    counts = _count_by(root, LABEL_CHANGES, "change", pins.run_id)
     written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
-    counts = {row.change: row["count"] for row in written.groupBy("change").count().collect()}
     version = _swap(spark, root, pins.run_id, base, written) if counts else None
-    return _append_published(spark, root, pins.run_id, version, counts)
+    return _append_published(root, pins.run_id, version, counts)
 
 
 def _coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
@@ -151,7 +153,7 @@ def _swap(spark: SparkSession, root: Path, run_id: str, base: int, changes: Data
             if "CONCURRENT" in str(error):
                 raise LostRaceError(f"labels moved past version {base} while {run_id} was published") from error
             raise
-    version = _labels_version_of(spark, root, run_id)
+    version = _labels_version_of(root, run_id)
     if version is None:  # the sequence had passed base + 1: Delta skipped the merge
         raise LostRaceError(f"labels moved past version {base} while {run_id} was published")
     return version
@@ -172,46 +174,39 @@ class _SessionConf:
             self._spark.conf.unset(key)
 
 
-def _labels_version_of(spark: SparkSession, root: Path, run_id: str) -> int | None:
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{table_path(root, LABELS)}`")
-    rows = history.where(F.col("userMetadata") == run_id).select("version").collect()
-    return int(rows[0].version) if rows else None
+def _labels_version_of(root: Path, run_id: str) -> int | None:
+    """Return the version of the commit on `labels` that carries the run's id."""
+    history = DeltaTable(table_path(root, LABELS)).history()
+    return next((int(commit["version"]) for commit in history if commit.get("userMetadata") == run_id), None)
 
 
-def _append_published(
-    spark: SparkSession, root: Path, run_id: str, version: int | None, counts: dict[str, int]
-) -> dict[str, Any]:
-    coverage = read(spark, root, COVERAGE, run_id=run_id)
-    reasons = {row.incomplete_reason: row["count"] for row in coverage.groupBy("incomplete_reason").count().collect()}
+def _count_by(root: Path, table: Table, column: str, run_id: str) -> dict[Any, int]:
+    sql = f"SELECT {column} AS what, count(*) AS n FROM {table.name} WHERE run_id = {literal(run_id)} GROUP BY {column}"
+    return {row["what"]: row["n"] for row in query(root, sql, table)}
+
+
+def _append_published(root: Path, run_id: str, version: int | None, counts: dict[str, int]) -> dict[str, Any]:
+    left_out = _count_by(root, COVERAGE, "incomplete_reason", run_id)
     payload = {
         "labels_version": version,  # null: the run changed nothing and made no commit
         "changes": counts,
-        "members_published": reasons.pop(None, 0),
-        "members_left_out": reasons,
+        "members_published": left_out.pop(None, 0),
+        "members_left_out": left_out,
     }
-    append_event(spark, root, run_id, PUBLISHED, payload)
+    append_event(root, run_id, PUBLISHED, payload)
     return payload
 
 
-def repair_published_event(spark: SparkSession, root: Path, run_id: str) -> dict[str, Any]:
+def repair_published_event(root: Path, run_id: str) -> dict[str, Any]:
     """Append the missing `published` event of a run whose id stands in the history of `labels`."""
-    changes = read(spark, root, LABEL_CHANGES, run_id=run_id).groupBy("change").count().collect()
-    version = _labels_version_of(spark, root, run_id)
-    return _append_published(spark, root, run_id, version, {row.change: row["count"] for row in changes})
+    counts = _count_by(root, LABEL_CHANGES, "change", run_id)
+    return _append_published(root, run_id, _labels_version_of(root, run_id), counts)
 
 
-def repair_published_events(spark: SparkSession, root: Path) -> int:
+def repair_published_events(root: Path) -> int:
     """Repair every run that committed to `labels` and ended before its event; return how many."""
-    events = read(spark, root, RUNS)
-    open_runs = events.where(F.col("event") == PINNED).join(
-        events.where(F.col("event") == PUBLISHED), "run_id", "left_anti"
-    )
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{table_path(root, LABELS)}`").select(
-        F.col("userMetadata").alias("run_id")
-    )
-    broken = [
-        row.run_id for row in open_runs.join(history, "run_id", "left_semi").select("run_id").distinct().collect()
-    ]
+    open_runs = unpublished_runs(root)
+    broken = [run_id for run_id in open_runs if _labels_version_of(root, run_id) is not None] if open_runs else []
     for run_id in broken:
-        repair_published_event(spark, root, run_id)
+        repair_published_event(root, run_id)
     return len(broken)

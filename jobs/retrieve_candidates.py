@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.inputs import faulty_catalog, faulty_profiles, usable_catalog, usable_profiles, with_profile_hash
-from jobs.ledger import read_pins
 from jobs.pins import Pins
 from jobs.quarantine import set_aside
 from jobs.rendering import text_hash
@@ -24,12 +23,14 @@ from jobs.retrieval.embedder import MiniLmEmbedder, pack_vector, unpack_vectors
 from jobs.retrieval.sections import split_sections
 from jobs.retrieval.topk import CatalogIndex, top_candidates
 from jobs.settings import Settings
+from jobs.table_reader import literal, pins_of, query
 from jobs.tables import append, read, replace
 from mis_scoring.core.errors import DataError
 from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.embeddings import EMBEDDINGS
 from schemas.profiles import PROFILES
+from schemas.quarantine import QUARANTINE
 
 STEP = "retrieve_candidates"
 
@@ -44,7 +45,7 @@ class Params:
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
     """Embed what is new, write `candidates` of the run, set faulty inputs aside."""
     root = settings.tables
-    pins = read_pins(spark, root, params.run_id)
+    pins = pins_of(root, params.run_id)
     all_profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
     all_entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
     profiles, entries = usable_profiles(all_profiles), usable_catalog(all_entries)
@@ -62,13 +63,17 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     written = read(spark, root, CANDIDATES, run_id=pins.run_id)
     wordless = profiles.join(written, "member_id", "left_anti")
     unembedded = entries.join(indexed, "qualification_id", "left_anti")
-    faults = _faults(all_profiles, all_entries, wordless, unembedded).cache()
-    set_aside(faults, root, run_id=pins.run_id, step=STEP)
-    counts = written.agg(F.countDistinct("member_id").alias("members"), F.count(F.lit(1)).alias("candidates"))
-    result = counts.collect()[0].asDict() | {"texts_embedded": n_embedded, "quarantined": faults.count()}
-    for frame in (sections, indexed, faults):
+    set_aside(_faults(all_profiles, all_entries, wordless, unembedded), root, run_id=pins.run_id, step=STEP)
+    for frame in (sections, indexed):
         frame.unpersist()
-    return result
+    return _counts(settings, pins) | {"texts_embedded": n_embedded}
+
+
+def _counts(settings: Settings, pins: Pins) -> dict[str, int]:
+    of_run = f"WHERE run_id = {literal(pins.run_id)}"
+    sql = f"SELECT count(DISTINCT member_id) AS members, count(*) AS candidates FROM candidates {of_run}"
+    aside = f"SELECT count(*) AS quarantined FROM quarantine {of_run} AND step = '{STEP}'"
+    return query(settings.tables, sql, CANDIDATES)[0] | query(settings.tables, aside, QUARANTINE)[0]
 
 
 def to_sections(profiles: DataFrame) -> DataFrame:

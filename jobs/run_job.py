@@ -12,62 +12,44 @@ from types import ModuleType
 from typing import Any
 
 from jobs.errors import FaultsError
+from jobs.ledger import append_event
 from jobs.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SPARK_JOBS = (
-    "pin_inputs",
-    "plan_refresh",
-    "retrieve_candidates",
-    "build_round",
-    "stop_early",
-    "publish_labels",
-    "report_run",
-)
-RAY_JOBS = ("score_round",)
-JOBS = SPARK_JOBS + RAY_JOBS
+SPARK_JOBS = ("pin_inputs", "plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
+PLAIN_JOBS = ("score_round", "report_run")  # import no Spark
+JOBS = SPARK_JOBS + PLAIN_JOBS
 
 
 def run_job(name: str, values: Mapping[str, str], settings: Settings, *, attempt: int = 1) -> dict[str, Any]:
-    """Run a job to its end and return its result.
+    """Run a job to its end, keep its result in the ledger, and return it.
 
     Args:
         values: the job's parameters as text, by field name of its `Params`.
+        attempt: which try of the task this is; each has an event of its own.
     Raises:
         FaultsError: lists every parameter that is missing, unknown or of another type.
     """
     module = importlib.import_module(f"jobs.{name}")
-    if name in RAY_JOBS:
-        return _run_ray(module, name, values, settings)
-    return _run_spark(module, name, values, settings, attempt)
-
-
-def _run_ray(module: ModuleType, name: str, values: Mapping[str, str], settings: Settings) -> dict[str, Any]:
-    """Run a job that has no Spark; what it did goes to the ledger with the step that commits its scores."""
     params = parse_params(module.Params, values, job=name)
-    result: dict[str, Any] = module.run(settings, params)
-    log.info("round_%d_%s: %.1f s, %s", params.round, name, result["seconds"], _short(result))
+    started = time.monotonic()
+    if name in SPARK_JOBS:
+        result = _run_with_spark(module, name, settings, params)
+    else:
+        result = dict(module.run(settings, params))
+    result["seconds"] = round(time.monotonic() - started, 2)
+    event = f"round_{params.round}_{name}" if hasattr(params, "round") else name
+    append_event(settings.tables, result.get("run_id") or params.run_id, event, result, attempt=attempt)
+    log.info("%s: %.1f s, %s", event, result["seconds"], _short(result))
     return result
 
 
-def _run_spark(
-    module: ModuleType, name: str, values: Mapping[str, str], settings: Settings, attempt: int
-) -> dict[str, Any]:
-    from jobs.ledger import append_event
+def _run_with_spark(module: ModuleType, name: str, settings: Settings, params: Any) -> dict[str, Any]:
     from jobs.spark_session import spark_session
 
-    params = parse_params(module.Params, values, job=name)
     with spark_session(settings, name) as spark:
-        started = time.monotonic()
-        result: dict[str, Any] = module.run(spark, settings, params)
-        run_id = result.get("run_id") or params.run_id
-        seconds = round(time.monotonic() - started, 2)
-        event = f"round_{params.round}_{name}" if hasattr(params, "round") else name
-        if name != "report_run":
-            append_event(spark, settings.tables, run_id, event, result | {"seconds": seconds}, attempt=attempt)
-        log.info("%s: %.1f s, %s", event, seconds, _short(result))
-        return result
+        return dict(module.run(spark, settings, params))
 
 
 def parse_params(kind: type, values: Mapping[str, str], *, job: str) -> Any:
@@ -95,4 +77,4 @@ def parse_params(kind: type, values: Mapping[str, str], *, job: str) -> Any:
 
 
 def _short(result: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in result.items() if isinstance(value, int | str | dict))[:300]
+    return ", ".join(f"{key} {value}" for key, value in result.items() if isinstance(value, int))

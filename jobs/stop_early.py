@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 
 from jobs.commit_scores import commit_scores
 from jobs.judgments import usable_judgments
-from jobs.ledger import read_pins
 from jobs.pins import Pins
 from jobs.round_rule import is_accepted, reason
 from jobs.settings import Settings
+from jobs.table_reader import literal, pins_of, query
 from jobs.tables import read, replace
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.round_outcomes import ROUND_OUTCOMES
@@ -31,13 +31,15 @@ class Params:
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
     """Write `judgments` and `round_outcomes` of the round; say how many members go on."""
     root = settings.tables
-    pins = read_pins(spark, root, params.run_id)
+    pins = pins_of(root, params.run_id)
     committed = commit_scores(spark, root, settings.staging, pins, params.round)
     rows = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
     pairs = judged_pairs(rows, usable_judgments(spark, root, pins.scorer_id))
     replace(to_outcomes(pairs, pins, params.round), root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)
-    written = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)
-    reasons = {row.reason: row["count"] for row in written.groupBy("reason").count().collect()}
+    sql = f"""
+        SELECT reason, count(*) AS members FROM round_outcomes
+        WHERE run_id = {literal(pins.run_id)} AND round = {params.round} GROUP BY reason"""
+    reasons = {row["reason"]: row["members"] for row in query(root, sql, ROUND_OUTCOMES)}
     return committed | {"reasons": reasons, "goes_on": reasons.get("goes_on", 0)}
 
 

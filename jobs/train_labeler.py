@@ -67,8 +67,6 @@ class _Validation:
         return f"validation {figures['labeler']} by category {f1} cut {cuts.margin:.2f}"
 
 
-
-
 def train_labeler(args: argparse.Namespace) -> None:
     """Train, save and validate."""
     began = time.monotonic()
