@@ -11,9 +11,10 @@ from tests.ray.round_tables import pin_run
 
 
 @pytest.fixture(scope="session")
-def local_ray() -> Iterator[None]:
-    with ray_session(num_cpus=2):
-        yield
+def local_ray() -> Iterator[str]:
+    """Yields its address."""
+    with ray_session(num_cpus=2) as address:
+        yield address
 
 
 @pytest.fixture

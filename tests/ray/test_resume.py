@@ -1,7 +1,5 @@
 """A driver that is killed while it scores, and the run after it."""
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -21,25 +19,26 @@ N_MEMBERS = 24
 DEADLINE_S = 240
 CHILD = """
 from pathlib import Path
+import ray
 from jobs import score_round
 from jobs.settings import Settings
 from mis_scoring.ray_data.spec import Placement
 Placement.for_cluster = classmethod(lambda cls, n_cpus: cls(rows_per_block=4))
+ray.init({address!r}, log_to_driver=False, runtime_env={{"env_vars": {{{stop_after!r}: "10"}}}})
 score_round.run(Settings(home=Path({home!r}), _env_file=None), score_round.Params(run_id={run_id!r}, round=0))
 """
 
 
 @pytest.mark.slow
 def test_a_killed_round_goes_on_where_it_was_and_no_row_comes_twice(
-    settings: Settings, pinned: Callable[..., Path], request: pytest.FixtureRequest
+    settings: Settings, pinned: Callable[..., Path], local_ray: str
 ) -> None:
     folder = pinned("gated")
     write_rows(settings, [member_row(f"m{n}", f"profile {n}", ITEM_TEXTS) for n in range(N_MEMBERS)])
-    _kill_when_half_done(settings, folder)
+    _kill_when_half_done(settings, folder, local_ray)
     kept = {row["member_id"]: row for row in read_staged(folder, STAGED_SCORES.names).to_pylist()}
     assert 0 < n_rows_staged(folder) < N_MEMBERS
 
-    request.getfixturevalue("local_ray")
     result = run(settings, Params(run_id=RUN_ID, round=0))
 
     rows = read_staged(folder, STAGED_SCORES.names).to_pylist()
@@ -50,11 +49,10 @@ def test_a_killed_round_goes_on_where_it_was_and_no_row_comes_twice(
     assert result["engines_started"] == 2
 
 
-def _kill_when_half_done(settings: Settings, folder: Path) -> None:
+def _kill_when_half_done(settings: Settings, folder: Path, address: str) -> None:
     """Start the round with an engine that hangs after 10 of its members, and kill it once two blocks are kept."""
-    code = CHILD.format(home=str(settings.home), run_id=RUN_ID)
-    env = os.environ | {STOP_AFTER: "10"}
-    child = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, env=env, start_new_session=True)
+    code = CHILD.format(home=str(settings.home), run_id=RUN_ID, address=address, stop_after=STOP_AFTER)
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT)
     try:
         deadline = time.monotonic() + DEADLINE_S
         while n_rows_staged(folder) < 8:
@@ -62,5 +60,5 @@ def _kill_when_half_done(settings: Settings, folder: Path) -> None:
             assert time.monotonic() < deadline, "no block was kept in time"
             time.sleep(0.2)
     finally:
-        child.send_signal(signal.SIGKILL)
+        child.kill()
         child.wait()
