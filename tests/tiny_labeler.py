@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from jobs.write_sample import DEFAULT_DOMAIN
 from mis_scoring.core.artifact import LabelerArtifact, digests_of
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.rounds import RoundRule
@@ -62,7 +63,7 @@ def write_tiny_labeler(
         threshold=threshold,
         round_rule=RoundRule(candidates_per_round=candidates_per_round, stop_below=stop_below),
         tie_eps=1e-4,
-        domain={"catalog": "ESCO v1.1.1, default sample", "description": "random weights, for tests"},
+        domain={"catalog": DEFAULT_DOMAIN, "description": "random weights, for tests"},
         evaluation={},
         digests=digests_of(folder),
     )

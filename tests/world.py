@@ -18,6 +18,7 @@ from jobs.settings import Settings
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of, query
 from jobs.tables import create_missing
+from jobs.write_sample import DEFAULT_DOMAIN
 from mis_scoring.ray_data.staging import STAGED_SCORES, scores_folder
 from mis_scoring.ray_data.summary import prepare_folder, summarise, write_summary
 from schemas.catalog import CATALOG
@@ -28,8 +29,6 @@ from schemas.table import Table
 
 Rule = Callable[[str, str], float | None]
 """(query text, item text) -> margin; None fails the member's row."""
-
-DOMAIN = "ESCO v1.1.1, default sample"
 
 
 def shares_a_word(query_text: str, item_text: str) -> float:
@@ -44,7 +43,7 @@ class World:
         self.spark, self.settings = spark, settings
         create_missing(settings.tables, *UPSTREAM_TABLES)
         for table in (PROFILES, CATALOG):
-            set_domain(settings.tables, table, DOMAIN)
+            set_domain(settings.tables, table, DEFAULT_DOMAIN)
 
     def put_profiles(self, profiles: Mapping[str, str | None], *, version: int = 1) -> None:
         self.put(
