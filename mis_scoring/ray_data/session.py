@@ -1,6 +1,7 @@
 """A Ray to run a stage on: the one that this process has, a cluster, or a private one that ends with the block.
 
-A private Ray listens on loopback, asks for its own token, and starts as few processes as it can.
+A private Ray asks for a token of its own and has no dashboard. It listens on all interfaces, whatever address it is
+given (Ray 2.60 turns 127.0.0.1 into the node's own): the token is what keeps others out.
 """
 
 import logging
@@ -82,7 +83,6 @@ def _start_private(folder: Path, num_cpus: int) -> None:
         num_cpus=num_cpus,
         include_dashboard=False,
         object_store_memory=_OBJECT_STORE_BYTES,
-        _node_ip_address="127.0.0.1",
         _temp_dir=str(folder),
     )
 
