@@ -104,6 +104,7 @@ def registry_client(settings: Settings) -> "MlflowClient":
     """Return a client of the deployment's MLflow, telemetry off."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("DO_NOT_TRACK", "true")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     from mlflow import MlflowClient
 
     settings.home.mkdir(parents=True, exist_ok=True)

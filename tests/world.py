@@ -3,7 +3,7 @@
 Everything is real but the engine: `score` stands where `score_round` would, and stages what the test's rule says.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ class World:
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.spark, self.settings = spark, settings
+        self.scored = self.reused = 0
+        self.result: dict[str, Any] = {}
         create_missing(settings.tables, *UPSTREAM_TABLES)
         for table in (PROFILES, CATALOG):
             set_domain(settings.tables, table, DEFAULT_DOMAIN)
@@ -62,10 +64,9 @@ class World:
         ]
         self.put(CATALOG, rows)
 
-    def put(self, table: Table, rows: list[dict[str, Any]]) -> None:
-        write_deltalake(
-            table_path(self.settings.tables, table), pa.Table.from_pylist(rows, table.columns), mode="overwrite"
-        )
+    def put(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        content = pa.Table.from_pylist(list(rows), table.columns)
+        write_deltalake(table_path(self.settings.tables, table), content, mode="overwrite")
 
     def pin(self, trigger_id: str) -> str:
         params = pin_inputs.Params(kind="weekly_full", trigger_id=trigger_id)

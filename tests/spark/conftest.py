@@ -10,10 +10,29 @@ from jobs.spark_session import spark_session
 from tests.tiny_labeler import write_tiny_labeler
 from tests.world import World, settings_under
 
+CATALOG_TEXTS: dict[str, str | None] = {
+    "q-nursing": "nursing of patients in intensive care",
+    "q-welding": "welding of steel pipes",
+    "q-teaching": "teaching of mathematics",
+    "q-baking": "baking of bread",
+    "q-driving": "driving of heavy lorries",
+    "q-painting": "painting of walls",
+    "q-singing": "singing in a choir",
+    "q-coding": "coding in Python",
+    "q-planning": "planning of projects",
+    "q-selling": "selling of houses",
+}
+PROFILE_TEXTS: dict[str, str | None] = {
+    "ann": "I worked in nursing, baking and teaching for years.",
+    "bob": "Experienced in welding and painting.",
+    "cat": "I enjoy long walks.",
+    "dan": "On Sundays: singing.",
+}
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with spark_session(settings_under(tmp_path_factory.mktemp("spark")), "tests") as session:
+    with spark_session(settings_under(tmp_path_factory.mktemp("spark"), spark_partitions=1), "tests") as session:
         yield session
 
 
@@ -35,5 +54,5 @@ def registry(tmp_path_factory: pytest.TempPathFactory, labeler: Path) -> Setting
 
 @pytest.fixture
 def world(spark: SparkSession, registry: Settings, tmp_path: Path) -> World:
-    settings = settings_under(tmp_path, mlflow_uri=registry.tracking_uri, candidates_per_member=8)
-    return World(spark, settings)
+    """Empty tables of the test's own."""
+    return World(spark, settings_under(tmp_path, mlflow_uri=registry.tracking_uri, candidates_per_member=8))

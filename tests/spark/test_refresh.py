@@ -1,7 +1,11 @@
-"""A refresh run over real Spark and Delta: what is scored, reused, published and changed."""
+"""Refresh runs over real Spark and Delta, one after the other on the same tables: what each scores, reuses and changes.
 
-import shutil
+A run costs seconds, so the runs happen once a module and each test looks at what one of them left.
+"""
+
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,141 +14,118 @@ from jobs.labeler_registry import register
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
 from schemas.labels import LABELS
+from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
 from tests.world import World, settings_under
 
-CATALOG = {
-    f"q-{word}": f"{word} {rest}"
-    for word, rest in {
-        "nursing": "of patients in intensive care",
-        "welding": "of steel pipes",
-        "teaching": "of mathematics",
-        "baking": "of bread",
-        "driving": "of heavy lorries",
-        "painting": "of walls",
-        "singing": "in a choir",
-        "coding": "in Python",
-        "planning": "of projects",
-        "selling": "of houses",
-    }.items()
-}
-PROFILES = {
-    "ann": "I worked in nursing, baking and teaching for years.",
-    "bob": "Experienced in welding and painting.",
-    "cat": "I enjoy long walks.",
-}
+
+@dataclass
+class Seen:
+    """What stood after a run."""
+
+    result: dict[str, Any]
+    scored: int
+    reused: int
+    labels: set[tuple[str, str]]
+    labels_version: int
+    coverage: dict[str, dict[str, Any]]
+    removed: dict[tuple[str, str], str]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def look(world: World, result: dict[str, Any], **extra: Any) -> Seen:
+    of_run = f"run_id = '{result['run_id']}'"
+    removed = world.rows("label_changes", where=f"{of_run} AND change = 'removed'")
+    return Seen(
+        result=result,
+        scored=world.scored,
+        reused=world.reused,
+        labels=world.labels(),
+        labels_version=world.version(LABELS),
+        coverage={row["member_id"]: row for row in world.rows("coverage", where=of_run)},
+        removed={(row["member_id"], row["qualification_id"]): row["reason"] for row in removed},
+        extra={"candidates": len(world.rows("candidates", where=of_run)), **extra},
+    )
 
 
 @pytest.fixture(scope="module")
-def first_home(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a world after its first refresh."""
-    home = tmp_path_factory.mktemp("first")
+def runs(
+    spark: SparkSession, registry: Settings, labeler: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Seen]:
+    home = tmp_path_factory.mktemp("refresh")
     world = World(spark, settings_under(home, mlflow_uri=registry.tracking_uri, candidates_per_member=8))
-    world.put_profiles(PROFILES)
-    world.put_catalog(CATALOG)
-    world.refresh("first")
-    return home
+    world.put_profiles(PROFILE_TEXTS)
+    world.put_catalog(CATALOG_TEXTS)
+    seen = {"first": look(world, world.refresh("first"), reasons={r["reason"] for r in world.rows("label_changes")})}
+    seen["unchanged"] = look(world, world.refresh("unchanged"))
+
+    texts = {key: text for key, text in PROFILE_TEXTS.items() if key != "dan"}
+    world.put_profiles(texts | {"bob": "Experienced in painting only."}, version=2)
+    world.put_catalog(CATALOG_TEXTS, retired=["q-baking"])
+    seen["changed"] = look(world, world.refresh("changed"))
+
+    n_judged = len(world.rows("judgments"))
+    world.settings = world.settings.model_copy(update={"candidates_per_member": 9})
+    seen["wider"] = look(world, world.refresh("wider"))
+    seen["wider"].extra["new_judgments"] = len(world.rows("judgments")) - n_judged
+
+    world.settings = world.settings.model_copy(update={"labeler_alias": register_stricter(registry, labeler, home)})
+    seen["stricter"] = look(world, world.refresh("stricter"))
+    return seen
 
 
-@pytest.fixture
-def refreshed(spark: SparkSession, registry: Settings, first_home: Path, tmp_path: Path) -> World:
-    """A world of the test's own, after its first refresh."""
-    shutil.copytree(first_home, tmp_path / "home")
-    settings = settings_under(tmp_path / "home", mlflow_uri=registry.tracking_uri, candidates_per_member=8)
-    return World(spark, settings)
-
-
-def test_the_published_labels_are_the_accepted_pairs(refreshed: World) -> None:
-    expected = {("ann", "q-nursing"), ("ann", "q-baking"), ("ann", "q-teaching"), ("bob", "q-welding")}
-    assert refreshed.labels() == expected | {("bob", "q-painting")}
-    assert {row["reason"] for row in refreshed.rows("label_changes")} == {"first_time"}
-
-
-def test_a_second_refresh_retrieves_scores_nothing_and_changes_nothing(refreshed: World) -> None:
-    before = (refreshed.rows("labels"), refreshed.version(LABELS))
-    second = refreshed.refresh("second")
-    assert len(refreshed.rows("runs", where="event = 'published'")) == 2
-    assert refreshed.scored == 0 and refreshed.reused > 0
-    assert second["changes"] == {} and second["labels_version"] is None
-    assert (refreshed.rows("labels"), refreshed.version(LABELS)) == before
-    assert len(refreshed.rows("candidates", where=f"run_id = '{second['run_id']}'")) == 3 * 8
-
-
-def test_the_same_trigger_is_the_same_run(refreshed: World) -> None:
-    first = refreshed.publish(refreshed.pin("first"))
-    assert first["changes"] == {"added": 5}
-    assert len(refreshed.rows("runs", where="event = 'published'")) == 1
-
-
-def test_a_larger_k_scores_only_the_new_candidates(refreshed: World) -> None:
-    n_judged = len(refreshed.rows("judgments"))
-    refreshed.settings = refreshed.settings.model_copy(update={"candidates_per_member": 10})
-    refreshed.refresh("wider")
-    assert refreshed.reused > 0
-    assert refreshed.scored == len(refreshed.rows("judgments")) - n_judged
-
-
-def test_a_member_stops_when_its_round_accepts_too_little(refreshed: World) -> None:
-    coverage = {row["member_id"]: row for row in refreshed.rows("coverage")}
-    assert (coverage["cat"]["stop_reason"], coverage["cat"]["rounds"]) == ("accepted_too_little", 1)
-    assert (coverage["cat"]["judged"], coverage["cat"]["depth"], coverage["cat"]["candidates"]) == (4, 4, 8)
-    assert all(row["is_complete"] for row in coverage.values())
-
-
-def test_a_member_whose_rounds_keep_accepting_exhausts_its_candidates(refreshed: World) -> None:
-    changed = {key: f"{text} And more." for key, text in PROFILES.items()}
-    refreshed.put_profiles(changed, version=2)
-    run_id = refreshed.refresh("all", lambda query, item: 1.0)["run_id"]
-    coverage = refreshed.rows("coverage", where=f"run_id = '{run_id}'")
-    assert {row["stop_reason"] for row in coverage} == {"candidates_exhausted"}
-    assert len(refreshed.labels()) == 3 * 8
-
-
-def test_a_changed_profile_is_scored_again_and_its_label_goes(refreshed: World) -> None:
-    refreshed.put_profiles(PROFILES | {"bob": "Experienced in painting only."}, version=2)
-    refreshed.refresh("second")
-    removed = refreshed.rows("label_changes", "member_id, qualification_id, reason", "change = 'removed'")
-    assert removed == [{"member_id": "bob", "qualification_id": "q-welding", "reason": "profile_changed"}]
-    assert refreshed.scored > 0 and refreshed.reused > 0
-
-
-def test_a_retired_entry_takes_its_labels_with_it(refreshed: World) -> None:
-    refreshed.put_catalog(CATALOG, retired=["q-baking"])
-    refreshed.refresh("second")
-    removed = refreshed.rows("label_changes", "qualification_id, reason", "change = 'removed'")
-    assert removed == [{"qualification_id": "q-baking", "reason": "retired"}]
-
-
-def test_a_member_who_is_gone_loses_the_labels(refreshed: World) -> None:
-    refreshed.put_profiles({key: text for key, text in PROFILES.items() if key != "ann"})
-    refreshed.refresh("second")
-    assert {member for member, _ in refreshed.labels()} == {"bob"}
-    reasons = {row["reason"] for row in refreshed.rows("label_changes", where="change = 'removed'")}
-    assert reasons == {"member_removed"}
-
-
-def test_another_threshold_is_another_artifact_and_scores_no_pair_again(
-    refreshed: World, registry: Settings, labeler: Path, tmp_path: Path
-) -> None:
-    strict = tmp_path / "strict"
-    strict.mkdir()
+def register_stricter(registry: Settings, labeler: Path, home: Path) -> str:
+    """Register the labeler with a threshold that a margin of 2 does not reach; returns its alias."""
+    folder = home / "stricter"
+    folder.mkdir()
     for file in labeler.iterdir():
-        (strict / file.name).write_bytes(file.read_bytes())
-    artifact = LabelerArtifact.load(labeler).with_changes(threshold=0.95)
-    artifact.save(strict)
-    register(registry, strict, alias="strict")
-    refreshed.settings = refreshed.settings.model_copy(update={"labeler_alias": "strict"})
-    refreshed.refresh("second")
-    assert refreshed.scored == 0
-    assert refreshed.labels() == set()
-    reasons = {row["reason"] for row in refreshed.rows("label_changes", where="change = 'removed'")}
-    assert reasons == {"threshold"}
+        (folder / file.name).write_bytes(file.read_bytes())
+    LabelerArtifact.load(labeler).with_changes(threshold=0.95).save(folder)
+    register(registry, folder, alias="stricter")
+    return "stricter"
 
 
-def test_data_outside_the_labelers_domain_marks_the_run_unvalidated(refreshed: World) -> None:
-    from jobs.domain import OWN_DATA, set_domain
-    from jobs.table_reader import pins_of
-    from schemas.profiles import PROFILES as PROFILES_TABLE
+def test_the_published_labels_are_the_accepted_pairs(runs: dict[str, Seen]) -> None:
+    ann = {("ann", "q-nursing"), ("ann", "q-baking"), ("ann", "q-teaching")}
+    others = {("bob", "q-welding"), ("bob", "q-painting"), ("dan", "q-singing")}
+    assert runs["first"].labels == ann | others
+    assert runs["first"].result["changes"] == {"added": 6}
+    assert runs["first"].extra["reasons"] == {"first_time"}
 
-    set_domain(refreshed.settings.tables, PROFILES_TABLE, OWN_DATA)
-    pins = pins_of(refreshed.settings.tables, refreshed.pin("own"))
-    assert not pins.is_validated and "profiles (own data)" in pins.unvalidated_reason
+
+def test_a_member_stops_when_its_round_accepts_too_little(runs: dict[str, Seen]) -> None:
+    cat = runs["first"].coverage["cat"]
+    assert (cat["stop_reason"], cat["rounds"], cat["judged"]) == ("accepted_too_little", 1, 4)
+    assert (cat["depth"], cat["candidates"], cat["is_complete"]) == (4, 8, True)
+
+
+def test_a_refresh_of_unchanged_inputs_retrieves_scores_nothing_and_makes_no_commit(runs: dict[str, Seen]) -> None:
+    first, second = runs["first"], runs["unchanged"]
+    assert second.result["run_id"] != first.result["run_id"]
+    assert second.extra["candidates"] == first.extra["candidates"] == 4 * 8
+    assert second.scored == 0 and second.reused == first.scored
+    assert second.result["changes"] == {} and second.result["labels_version"] is None
+    assert (second.labels, second.labels_version) == (first.labels, first.labels_version)
+
+
+def test_each_removed_label_has_its_reason(runs: dict[str, Seen]) -> None:
+    assert runs["changed"].removed == {
+        ("bob", "q-welding"): "profile_changed",
+        ("ann", "q-baking"): "retired",
+        ("dan", "q-singing"): "member_removed",
+    }
+
+
+def test_only_the_changed_profile_and_moved_candidates_are_scored_again(runs: dict[str, Seen]) -> None:
+    assert 0 < runs["changed"].scored < runs["first"].scored
+    assert runs["changed"].reused > 0
+
+
+def test_a_larger_k_scores_only_the_new_candidates(runs: dict[str, Seen]) -> None:
+    assert runs["wider"].reused > 0
+    assert runs["wider"].scored == runs["wider"].extra["new_judgments"]
+
+
+def test_another_threshold_scores_no_judged_pair_again(runs: dict[str, Seen]) -> None:
+    assert runs["stricter"].scored == 0
+    assert runs["stricter"].labels == set()
+    assert set(runs["stricter"].removed.values()) == {"threshold"}

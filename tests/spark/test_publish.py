@@ -1,0 +1,87 @@
+"""Publishing: two at once, one that comes late, one that is killed. Nothing is lost and the older never wins."""
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from jobs import publish_labels
+from schemas.labels import LABELS
+from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.world import World
+
+
+def test_of_two_publishers_at_once_the_older_never_wins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newer run publishes between the older one's computation and its commit."""
+    world.put_profiles(PROFILE_TEXTS)
+    world.put_catalog(CATALOG_TEXTS)
+    older = world.prepare("older")
+    world.put_profiles(PROFILE_TEXTS | {"bob": "Experienced in baking."}, version=2)
+    newer = world.prepare("newer")
+
+    swap, results, computed_against = publish_labels._swap, {}, []
+
+    def swap_after_the_newer(spark: Any, root: Any, run_id: str, base: int, changes: Any) -> int:
+        computed_against.append((run_id, base))
+        if run_id == older and newer not in results:
+            results[newer] = None
+            results[newer] = world.publish(newer)
+        return swap(spark, root, run_id, base, changes)
+
+    monkeypatch.setattr(publish_labels, "_swap", swap_after_the_newer)
+    results[older] = world.publish(older)
+
+    assert computed_against == [(older, 0), (newer, 0)], "the older lost the race and found nothing left to change"
+    assert results[newer]["labels_version"] == 1 and results[older]["labels_version"] is None
+    assert results[older]["members_left_out"] == {"superseded": 1}
+    assert {label for label in world.labels() if label[0] == "bob"} == {("bob", "q-baking")}
+    assert {member for member, _ in world.labels()} == {"ann", "bob", "dan"}, "and nobody lost anything"
+    for run_id in (older, newer):
+        assert world.publish(run_id) == results[run_id], "publishing again changes nothing"
+    assert world.version(LABELS) == 1
+
+
+KILL_SELF = """
+import os, signal, sys
+from jobs import publish_labels
+from jobs.settings import Settings
+from jobs.spark_session import spark_session
+swap = publish_labels._swap
+def swap_and_die(*args):
+    if sys.argv[2] == "after": swap(*args)
+    os.kill(os.getpid(), signal.SIGKILL)
+publish_labels._swap = swap_and_die
+settings = Settings()
+with spark_session(settings, "test") as spark:
+    publish_labels.run(spark, settings, publish_labels.Params(run_id=sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_a_publisher_killed_before_or_after_its_commit_ends_with_the_same_tables(world: World) -> None:
+    world.put_profiles(PROFILE_TEXTS)
+    world.put_catalog(CATALOG_TEXTS)
+    run_id = world.prepare("killed")
+    kill(world, run_id, "before")
+    assert world.labels() == set() and world.rows("runs", where="event = 'published'") == []
+
+    kill(world, run_id, "after")
+    expected = world.labels()
+    assert len(expected) == 6 and world.rows("runs", where="event = 'published'") == []
+
+    world.pin("the next run")
+    published = world.rows("runs", where="event = 'published'")
+    assert [row["run_id"] for row in published] == [run_id], "the next pin repaired the event"
+    assert world.publish(run_id)["changes"] == {"added": 6}
+    assert (world.labels(), world.version(LABELS)) == (expected, 1)
+
+
+def kill(world: World, run_id: str, when: str) -> None:
+    """Publish in a process that ends itself with SIGKILL before or after its commit on `labels`."""
+    settings = world.settings
+    env = os.environ | {"SEMLABEL_HOME": str(settings.home), "SEMLABEL_MLFLOW_URI": settings.mlflow_uri}
+    done = subprocess.run([sys.executable, "-c", KILL_SELF, run_id, when], env=env, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
