@@ -1,0 +1,123 @@
+"""The weekly full refresh, whole: the command line, Airflow, Spark, Ray, MLflow and Delta on a sample of 30 members."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+MEMBERS = 30
+
+
+class Machine:
+    """A deployment of its own, used through the command line only."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def run(self, *arguments: str, expect: int = 0) -> Any:
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("SEMLABEL_", "AIRFLOW_"))}
+        command = [sys.executable, "-m", "jobs.cli", *arguments]
+        done = subprocess.run(
+            command, env=env | {"SEMLABEL_HOME": str(self.home)}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == expect, f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return json.loads(done.stdout.splitlines()[-1]) if done.stdout else done.stderr
+
+    def task_states(self) -> dict[str, str]:
+        with sqlite3.connect(self.home / "airflow" / "airflow.db") as database:
+            return dict(database.execute("SELECT task_id, state FROM task_instance ORDER BY start_date"))
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    machine = Machine(tmp_path_factory.mktemp("e2e"))
+    machine.run("sample", "--members", str(MEMBERS))
+    return machine
+
+
+@pytest.fixture(scope="module")
+def first(machine: Machine) -> dict[str, Any]:
+    report = machine.run("refresh", "weekly_full", "--json")
+    assert isinstance(report, dict)
+    return report
+
+
+@pytest.fixture(scope="module")
+def second(machine: Machine, first: dict[str, Any]) -> dict[str, Any]:
+    report = machine.run("refresh", "weekly_full", "--json")
+    assert isinstance(report, dict)
+    return report
+
+
+def test_the_first_refresh_labels_every_member_well(first: dict[str, Any]) -> None:
+    assert first["counts"]["members"] == MEMBERS and first["left_out"] == {}
+    assert first["counts"]["scored"] == first["counts"]["judgments"] > 0
+    assert first["counts"]["engines_started"] >= 1 and first["counts"]["tokens"] > 0
+    assert first["changes"] == {"added": first["counts"]["labels"]}
+    assert first["pins"]["is_validated"]
+    quality = first["quality"]
+    assert quality["precision"] >= 0.85
+    lost = sum(quality[f"lost_{where}"] for where in ("in_retrieval", "by_early_stop", "by_scorer"))
+    assert quality["true_positives"] + lost == quality["supported"]
+
+
+def test_a_second_refresh_is_a_new_run_that_scores_nothing_and_changes_nothing(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    assert second["run_id"] != first["run_id"]
+    assert second["counts"]["scored"] == second["counts"]["engines_started"] == second["counts"]["tokens"] == 0
+    assert second["counts"]["pairs_reused"] == second["counts"]["judgments"] == first["counts"]["judgments"]
+    assert second["changes"] == {} and second["counts"]["labels"] == first["counts"]["labels"]
+    assert {k: v for k, v in second["quality"].items()} == first["quality"]
+
+
+def test_rounds_that_nobody_needs_are_skipped(machine: Machine, second: dict[str, Any]) -> None:
+    states = machine.task_states()
+    needed = second["counts"]["rounds"]
+    for number in range(16):
+        expected = "success" if number < needed else "skipped"
+        assert states[f"round_{number}.stop_early"] == expected, number
+    assert states["publish_labels"] == states["report_run"] == "success"
+
+
+def test_the_ledger_lists_both_runs_newest_first(
+    machine: Machine, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    runs = machine.run("runs", "--json")
+    assert [run["run_id"] for run in runs] == [second["run_id"], first["run_id"]]
+    assert {run["state"] for run in runs} == {"published"}
+    shown = machine.run("runs", first["run_id"], "--json")
+    assert {"pin_inputs", "round_0_score_round", "publish_labels"} <= {event["event"] for event in shown["events"]}
+
+
+def test_the_audit_tells_the_states_apart(machine: Machine, second: dict[str, Any]) -> None:
+    from jobs.table_reader import query
+    from schemas.every import CANDIDATES, COVERAGE, LABELS
+
+    root, of_run = machine.home / "tables", f"run_id = '{second['run_id']}'"
+    label = query(root, "SELECT member_id, qualification_id FROM labels ORDER BY 1, 2 LIMIT 1", LABELS)[0]
+    accepted = machine.run("audit", label["member_id"], label["qualification_id"], "--json")
+    assert accepted["state"] == "accepted" and accepted["score"] >= accepted["threshold"]
+
+    unlabelled = f"""
+        SELECT c.member_id, c.qualification_id, c.rank < v.depth AS is_judged FROM candidates c
+        JOIN coverage v ON c.member_id = v.member_id AND c.run_id = v.run_id
+        LEFT JOIN labels l ON c.member_id = l.member_id AND c.qualification_id = l.qualification_id
+        WHERE c.{of_run} AND l.member_id IS NULL ORDER BY c.member_id, c.rank"""
+    rows = query(root, unlabelled, CANDIDATES, COVERAGE, LABELS)
+    judged = next(row for row in rows if row["is_judged"])
+    rejected = machine.run("audit", judged["member_id"], judged["qualification_id"], "--json")
+    assert rejected["state"] == "rejected" and 0 <= rejected["score"] < rejected["threshold"]
+    assert rejected["run_id"] == second["run_id"], "the latest run that covered the member answers"
+
+    beyond = next(row for row in rows if not row["is_judged"])
+    stopped = machine.run("audit", beyond["member_id"], beyond["qualification_id"], "--json")
+    assert stopped["state"] == "not_evaluated" and "stopped early" in stopped["reason"]
+    assert machine.run("audit", label["member_id"], "skill:none", "--json")["state"] == "not_in_catalog"
+    assert machine.run("audit", "nobody", label["qualification_id"], "--json")["state"] == "not_evaluated"
