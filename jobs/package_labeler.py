@@ -1,6 +1,6 @@
 """Write `labeler.json` beside a trained model: threshold, round rule and figures from its evaluation.
 
-    python -m jobs.package_labeler --folder labelers/esco-small --evaluation OUT/evaluation/evaluation.json \\
+    python -m jobs.package_labeler --folder labelers/esco-small --evaluation OUT/evaluation \\
         --stop-below 0.02 --tie-eps 1e-4
 
 Refuses a model whose tokenizer splits prompts otherwise than it joins them, or whose answers are not single tokens.
@@ -8,10 +8,14 @@ Refuses a model whose tokenizer splits prompts otherwise than it joins them, or 
 
 import argparse
 import json
+import logging
 import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from jobs.prepare_evaluation import K
 from jobs.sample.catalog import sample_catalog
 from jobs.sample.esco import ESCO_FILE, read_esco
 from jobs.sample.members import sample_members
@@ -20,12 +24,14 @@ from mis_scoring.core.artifact import LabelerArtifact, digests_of
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.rounds import RoundRule
 from mis_scoring.core.tokenizer import PromptTokenizer
+from mis_scoring.evaluation.stops import stop_summary
 from mis_scoring.training.tokenizer import ANSWERS
 
+LOG = logging.getLogger(__name__)
 CANDIDATES_PER_ROUND = 50
 N_SPLIT_PROFILES = 20
 DOMAIN = {
-    "catalog": "ESCO v1.1.1 skills, with the sample's experience, education and licences",
+    "catalog": "ESCO v1.1.1, default sample",
     "description": "English profiles of the sample's generator, candidates retrieved by sections with MiniLM (K=200)",
 }
 
@@ -33,17 +39,18 @@ DOMAIN = {
 def package_labeler(args: argparse.Namespace) -> LabelerArtifact:
     """Check the tokenizer, then write and read back the artifact."""
     _check_tokenizer(args.folder, args.data)
-    figures = json.loads(args.evaluation.read_text(encoding="utf-8"))
+    figures = json.loads((args.evaluation / "evaluation.json").read_text(encoding="utf-8"))
+    rule = RoundRule(candidates_per_round=CANDIDATES_PER_ROUND, stop_below=args.stop_below)
     artifact = LabelerArtifact(
         name=args.folder.name,
         prompt=COMPACT,
         label_tokens=dict(zip(("yes", "no"), ANSWERS, strict=True)),
         numeric_profile={"dtype": "float32", "quantisation": "none", "readout": "float32"},
         threshold=round(figures["threshold"], 6),
-        round_rule=RoundRule(candidates_per_round=CANDIDATES_PER_ROUND, stop_below=args.stop_below),
+        round_rule=rule,
         tie_eps=args.tie_eps,
         domain=DOMAIN,
-        evaluation=_without_nan({name: figures["slices"][name] for name in figures["slices"]}),
+        evaluation=_evaluation(figures["slices"]) | {"stops": _stops(args.evaluation, figures["margin"], rule)},
         digests=digests_of(args.folder),
     )
     artifact.save(args.folder)
@@ -59,6 +66,21 @@ def _check_tokenizer(folder: Path, data_dir: Path) -> None:
     tokenizer.check_split([m.profile_text for m in members], [entry.text for entry in catalog[::20]])
 
 
+def _evaluation(slices: dict[str, Any]) -> dict[str, Any]:
+    """Put the sample's figures first, as plain numbers that a registry can log; then all slices."""
+    sample = slices["test"]
+    leading = {name: sample["labeler"][name] for name in ("precision", "recall", "f1", "share_no", "n_pairs")}
+    leading |= {"recall_at_k": sample["recall_at_k"], "cosine_f1": sample["cosine"]["f1"]}
+    leading |= {f"{name}_f1": slices[name]["labeler"]["f1"] for name in ("unseen_wordings", "unseen_concepts")}
+    return leading | {"slices": _without_nan(slices)}
+
+
+def _stops(folder: Path, cut: float, rule: RoundRule) -> dict[str, float]:
+    with np.load(folder / "margins.npz", allow_pickle=False) as arrays:
+        accepted = arrays["test"].reshape(-1, K) >= cut
+    return stop_summary(list(accepted), rule)
+
+
 def _without_nan(value: Any) -> Any:
     """A ratio of nothing is null in JSON."""
     if isinstance(value, dict):
@@ -68,14 +90,17 @@ def _without_nan(value: Any) -> Any:
 
 def main() -> None:
     """Parse the command line."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="with config.json, model.safetensors, tokenizer.json")
-    parser.add_argument("--evaluation", type=Path, required=True)
+    parser.add_argument(
+        "--folder", type=Path, required=True, help="with config.json, model.safetensors, tokenizer.json"
+    )
+    parser.add_argument("--evaluation", type=Path, required=True, help="what jobs.evaluate_labeler wrote")
     parser.add_argument("--data", type=Path, default=Path(".cache/data"), help="folder with the ESCO file")
     parser.add_argument("--stop-below", type=float, required=True)
     parser.add_argument("--tie-eps", type=float, required=True)
     artifact = package_labeler(parser.parse_args())
-    print(f"scorer_id {artifact.scorer_id}\nartifact_id {artifact.artifact_id}")
+    LOG.info(f"scorer_id {artifact.scorer_id}\nartifact_id {artifact.artifact_id}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Writes `validation.jsonl.gz` (members on whom the threshold is chosen), `test.js
 """
 
 import argparse
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from jobs.sample.seeds import SAMPLE_SEED, VALIDATION_SEED
 from jobs.sample.unseen import unseen_catalog, unseen_concepts, unseen_wordings
 from mis_scoring.evaluation.members import UNSUPPORTED, EvaluationCandidate, EvaluationMember, write_members
 
+LOG = logging.getLogger(__name__)
 K = 200
 MEMBERS_PER_CHUNK = 100
 
@@ -96,11 +98,12 @@ def prepare_evaluation(data_dir: Path, out_dir: Path, *, threads: int, n_members
     for name, (catalog, members) in files.items():
         judged = evaluation_members(esco, catalog, list(members), embedder, k=K)
         write_members(out_dir / f"{name}.jsonl.gz", judged)
-        print(f"wrote {out_dir / name}.jsonl", flush=True)
+        LOG.info(f"wrote {out_dir / name}.jsonl")
 
 
 def main() -> None:
     """Parse the command line."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the ESCO file and minilm/")
     parser.add_argument("--out", type=Path, required=True)

@@ -6,6 +6,7 @@ About 90,000 short texts: some 5 minutes on one core. Writes `neighbours.npz` an
 """
 
 import argparse
+import logging
 import shutil
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from jobs.sample.neighbours import (
 )
 from jobs.sample.unseen import wide_catalog
 
+LOG = logging.getLogger(__name__)
+
 
 def prepare_training(data_dir: Path, out_dir: Path, *, threads: int) -> None:
     """Write the training inputs to `out_dir`."""
@@ -28,7 +31,7 @@ def prepare_training(data_dir: Path, out_dir: Path, *, threads: int) -> None:
     esco = read_esco(out_dir / ESCO_FILE)
     embedder = BatchEmbedder(data_dir / "minilm", threads=threads)
     phrases = profile_phrases(esco)
-    print(f"embedding {len(phrases)} phrases", flush=True)
+    LOG.info(f"embedding {len(phrases)} phrases")
     vectors = embedder.embed(phrases)
     catalogs = {"default": sample_catalog(esco), "wide": wide_catalog(esco)}
     tables = {n: find_neighbours(phrases, vectors, embed_catalog(embedder, c)) for n, c in catalogs.items()}
@@ -37,6 +40,7 @@ def prepare_training(data_dir: Path, out_dir: Path, *, threads: int) -> None:
 
 def main() -> None:
     """Parse the command line."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with the ESCO file and minilm/")
     parser.add_argument("--out", type=Path, required=True)

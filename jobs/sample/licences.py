@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row is a line
 """Licences and certificates of the sample, with the words by which a profile tells them.
 
 A curated list of the project's own; a profile never uses the title. A licence supports itself alone, and those that

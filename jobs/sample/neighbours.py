@@ -86,7 +86,8 @@ class BatchEmbedder:
         self._tokenizer = Tokenizer.from_file(str(model_dir / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(256)
-        self._model: Any = BertModel.from_pretrained(model_dir, local_files_only=True).eval()
+        model: Any = BertModel.from_pretrained(model_dir, local_files_only=True)
+        self._model = model.eval()
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return (n, 384) unit vectors."""
@@ -122,8 +123,9 @@ def find_neighbours(
 
 def save_neighbours(path: Path, tables: dict[str, Neighbours]) -> None:
     """Write the tables of several catalogs over the same phrases, without the phrases (they follow from ESCO)."""
-    arrays = {f"{name}_rows": t.rows for name, t in tables.items()}
-    np.savez_compressed(path, **arrays, **{f"{name}_similarities": t.similarities for name, t in tables.items()})
+    arrays: dict[str, Any] = {f"{name}_rows": t.rows for name, t in tables.items()}
+    arrays |= {f"{name}_similarities": t.similarities for name, t in tables.items()}
+    np.savez_compressed(path, **arrays)
 
 
 def load_neighbours(path: Path, phrases: Sequence[str], name: str) -> Neighbours:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row is a line
 """Occupations of the sample: the catalog's title, and the other words by which a profile tells the same work.
 
 A curated list of the project's own. A profile never uses the title. `related` names occupations so near (broader,

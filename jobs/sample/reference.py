@@ -4,7 +4,8 @@ Supported: a held skill of the entry's concept; years in the occupation that rea
 the entry's level or a higher one in its field; a valid licence, and those that it includes.
 
 Unknown, because no fact decides: entries of nearby wording (below) for skills; enough years in a related occupation;
-a degree in a related field; a lower degree than one still studied for. Unknown pairs are left out of training and metrics.
+a degree in a related field; a lower degree than one still studied for. Unknown pairs are left out of training and
+metrics.
 
 A skill q that is not held is unknown when, for a held concept h told by the label m, as sets of content words:
 m equals any label of q; m lies within q's preferred label or around it, or around one of q's alternative labels of
@@ -13,7 +14,7 @@ itself is unknown when its label m belongs to another ESCO concept too.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 
 from jobs.sample.catalog import YEARS, CatalogEntry
 from jobs.sample.draw import SKILL_PREFIX
@@ -40,7 +41,7 @@ class Reference:
         for entry in catalog:
             if entry.category == "skill":
                 self._add(entry.qualification_id.removeprefix(SKILL_PREFIX))
-        self.near_skills = lru_cache(maxsize=None)(self._near_skills)
+        self.near_skills = cache(self._near_skills)
 
     def answers(self, facts: Facts) -> dict[str, str]:
         """Return `supported` or `unknown` by qualification id; entries not named are unsupported."""
@@ -81,9 +82,9 @@ class Reference:
         for concept_id, words in self._sharing_a_word(told | own):
             preferred = self._preferred[concept_id]
             is_preferred = words is preferred
-            if words == told or (words < told and (is_preferred or len(words) > 1)):
-                near.add(concept_id)
-            elif is_preferred and (words > told or words <= own or words > own):
+            is_told = words == told or (words < told and (is_preferred or len(words) > 1))
+            is_nested = is_preferred and (words > told or words <= own or words > own)
+            if is_told or is_nested:
                 near.add(concept_id)
         return frozenset(SKILL_PREFIX + c for c in near - {held})
 

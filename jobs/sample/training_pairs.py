@@ -81,7 +81,7 @@ class PairSource:
 
 
 def _hard_negatives(rng: random.Random, facts: Facts) -> list[str]:
-    """Return ids that the facts nearly support: more years, a higher degree, lapsed, wished for; the right years elsewhere."""
+    """Return ids that the facts nearly support: more years, a higher degree, another field, lapsed, wished for."""
     ids = [f"experience:{job.occupation_id}:{years}" for job in facts.jobs for years in YEARS]
     ids += [f"education:{level}:{degree.field_id}" for degree in facts.degrees for level in LEVELS]
     ids += [f"education:{d.level}:{rng.choice(list(FIELDS))}" for d in facts.degrees]

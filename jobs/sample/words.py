@@ -4,19 +4,22 @@ Stems are crude on purpose (a dozen English suffixes): they decide only which pa
 """
 
 import re
-from functools import lru_cache
+from functools import cache
 
 _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
 # Function words, and verbs that say no more than that a thing is done.
-_EMPTY = frozenset(
-    "a an the of for in on to and or with by at from as its their your own using use perform conduct undertake carry out".split()
-)
+_FUNCTION_WORDS = {
+    "a", "an", "the", "of", "for", "in", "on", "to", "and", "or", "with", "by", "at", "from", "as", "its", "their",
+    "your", "own",
+}  # fmt: skip
+_EMPTY_VERBS = {"using", "use", "perform", "conduct", "undertake", "carry", "out"}
+_EMPTY = frozenset(_FUNCTION_WORDS | _EMPTY_VERBS)
 _SUFFIXES = ("isation", "ization", "ations", "ation", "ments", "ment", "ings", "ing", "ions", "ion", "ies", "ers",
              "ed", "es", "er", "e", "s", "y")  # fmt: skip
 MIN_STEM = 3
 
 
-@lru_cache(maxsize=None)
+@cache
 def stem(word: str) -> str:
     """Return a crude stem of a lower-case word: "managing", "management" and "manages" agree."""
     for suffix in _SUFFIXES:

@@ -23,6 +23,7 @@ class EvaluationCandidate:
     answer: str
 
     def __post_init__(self) -> None:
+        """Refuse an answer of no meaning."""
         if self.answer not in ANSWERS:
             raise ValueError(f"answer {self.answer!r} of {self.qualification_id}: want one of {ANSWERS}")
 

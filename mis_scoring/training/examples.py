@@ -17,6 +17,7 @@ class TrainingExample:
     answers: Sequence[bool]
 
     def __post_init__(self) -> None:
+        """Refuse pairs that do not match, and empty texts."""
         if len(self.items) != len(self.answers) or not self.items:
             raise ValueError(f"{len(self.items)} items and {len(self.answers)} answers: want as many, at least one")
         if not self.query or not all(self.items):

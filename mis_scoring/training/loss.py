@@ -43,7 +43,7 @@ def losses(decoder: Any, batch: TorchBatch, *, n_lm_tokens: int) -> tuple[Any, A
         mean cross-entropy over the pairs (whole vocabulary); over those tokens (0 when none); (P, vocabulary).
     """
     import torch
-    import torch.nn.functional as F  # noqa: N812
+    import torch.nn.functional as F
 
     hidden = last_hidden(decoder, batch.token_ids, batch.position_ids, batch.segment_ids)
     flat = hidden.flatten(0, 1)

@@ -32,7 +32,7 @@ def make_decoder(shape: DecoderShape, *, seed: int) -> Any:
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(seed)
-    config = Qwen3Config(
+    config: Any = Qwen3Config(
         vocab_size=shape.vocab_size,
         hidden_size=shape.hidden_size,
         intermediate_size=shape.intermediate_size,
@@ -44,10 +44,10 @@ def make_decoder(shape: DecoderShape, *, seed: int) -> Any:
         rope_parameters={"rope_type": "default", "rope_theta": shape.rope_theta},
         tie_word_embeddings=True,
         use_cache=False,
-        attn_implementation="sdpa",
         bos_token_id=None,
         eos_token_id=None,
     )
+    config._attn_implementation = "sdpa"
     return Qwen3ForCausalLM(config)
 
 

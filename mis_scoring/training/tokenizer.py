@@ -23,10 +23,10 @@ def train_tokenizer(texts: Iterable[str], *, vocab_size: int, path: Path) -> Non
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(  # type: ignore[assignment]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
-    tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         special_tokens=list(SPECIAL_TOKENS),
@@ -36,6 +36,20 @@ def train_tokenizer(texts: Iterable[str], *, vocab_size: int, path: Path) -> Non
     tokenizer.train_from_iterator(_with_answers(texts), trainer)
     _check(tokenizer.get_vocab_size(), vocab_size, [len(tokenizer.encode(a).ids) for a in ANSWERS])
     tokenizer.save(str(path))
+
+
+def pad_id_of(tokenizer_json: Path) -> int:
+    """Return the id of the padding token.
+
+    Raises:
+        ValueError: the tokenizer has none.
+    """
+    from tokenizers import Tokenizer
+
+    pad_id = Tokenizer.from_file(str(tokenizer_json)).token_to_id(PAD)
+    if pad_id is None:
+        raise ValueError(f"{tokenizer_json} has no token {PAD!r}")
+    return int(pad_id)
 
 
 def _with_answers(texts: Iterable[str]) -> Iterable[str]:

@@ -44,7 +44,9 @@ def make_optimizer(decoder: Any, settings: Hyperparameters) -> Any:
     matrices = [p for p in decoder.parameters() if p.dim() >= 2]
     vectors = [p for p in decoder.parameters() if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=settings.schedule.peak_learning_rate, betas=(0.9, 0.98), fused=matrices[0].is_cuda)
+    return torch.optim.AdamW(
+        groups, lr=settings.schedule.peak_learning_rate, betas=(0.9, 0.98), fused=matrices[0].is_cuda
+    )
 
 
 def train(
@@ -115,5 +117,6 @@ def _line(window: _Window, *, step: int, elapsed_s: float, progress: float, took
     label_loss, lm_loss, right = (sum(window.sums) / window.steps).tolist()
     return (
         f"step {step} {elapsed_s:.0f}s {progress:.0%} loss {label_loss:.4f} lm {lm_loss:.3f} right {right:.4f} "
-        f"{window.profiles / took_s:.0f} profiles/s {window.pairs / took_s:.0f} pairs/s wait {window.waited_s / took_s:.0%}"
+        f"{window.profiles / took_s:.0f} profiles/s {window.pairs / took_s:.0f} pairs/s "
+        f"wait {window.waited_s / took_s:.0%}"
     )
