@@ -16,6 +16,7 @@ from jobs.pins import Pins
 from jobs.quarantine import set_aside
 from jobs.tables import append
 from mis_scoring.ray_data.staging import STAGED_SCORES, scores_folder
+from mis_scoring.ray_data.summary import n_staged
 from schemas.judgments import JUDGMENTS
 
 GENERATION = 0  # a recompute would open the next one
@@ -28,6 +29,8 @@ def commit_scores(spark: SparkSession, root: Path, staging: Path, pins: Pins, ro
         committed, failed: counts of pairs and of member rows.
     """
     folder = scores_folder(staging, pins.run_id, round, pins.scorer_id)
+    if n_staged(folder) == 0:  # everything was reused
+        return {"committed": 0, "failed": 0}
     staged = read_staged(spark, folder)
     judgments = to_judgments(staged, pins).cache()
     committed = judgments.count()

@@ -4,6 +4,7 @@ A row that is merely unusable (an empty text) is loaded: runs set it aside and g
 wrong, or that names a row twice, is refused.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,27 +27,34 @@ from schemas.reference import REFERENCE
 from schemas.table import Table
 
 # what a file must have; the other columns of a table have a default
-REQUIRED = {PROFILES: ("member_id", "profile_text"), CATALOG: ("qualification_id", "category", "text")}
+REQUIRED = {"profiles": ("member_id", "profile_text"), "catalog": ("qualification_id", "category", "text")}
 _SHOWN = 5
 
 
 def load_data(settings: Settings, *, profiles: Path | None, catalog: Path | None, is_upsert: bool) -> dict[str, Any]:
-    """Load the files that are given.
+    """Load the files that are given, on a session of its own; see `load_files`."""
+    files = {PROFILES: profiles, CATALOG: catalog}
+    given = {table: path for table, path in files.items() if path is not None}
+    with spark_session(settings, "load") as spark:
+        return load_files(spark, settings, given, is_upsert=is_upsert)
+
+
+def load_files(
+    spark: SparkSession, settings: Settings, files: Mapping[Table, Path], *, is_upsert: bool
+) -> dict[str, Any]:
+    """Replace the tables by their files, or add and change rows.
 
     Raises:
         FaultsError: all faults of all files; nothing was written.
     """
-    files = {PROFILES: profiles, CATALOG: catalog}
-    given = {table: path for table, path in files.items() if path is not None}
-    with spark_session(settings, "load") as spark:
-        rows = {table: _read_file(spark, path) for table, path in given.items()}
-        faults = [f"{given[table]}: {fault}" for table, frame in rows.items() for fault in faults_of(frame, table)]
-        if faults:
-            raise FaultsError("load", faults)
-        create_missing(settings.tables, *UPSTREAM_TABLES)
-        for table, frame in rows.items():
-            _write(spark, settings, complete(frame, table), table, is_upsert=is_upsert)
-        return {table.name: frame.count() for table, frame in rows.items()} | {"table_root": str(settings.tables)}
+    rows = {table: _read_file(spark, path) for table, path in files.items()}
+    faults = [f"{files[table]}: {fault}" for table, frame in rows.items() for fault in faults_of(frame, table)]
+    if faults:
+        raise FaultsError("load", faults)
+    create_missing(settings.tables, *UPSTREAM_TABLES)
+    for table, frame in rows.items():
+        _write(spark, settings, complete(frame, table), table, is_upsert=is_upsert)
+    return {table.name: frame.count() for table, frame in rows.items()} | {"table_root": str(settings.tables)}
 
 
 def _read_file(spark: SparkSession, path: Path) -> DataFrame:
@@ -58,9 +66,9 @@ def _read_file(spark: SparkSession, path: Path) -> DataFrame:
 
 def faults_of(rows: DataFrame, table: Table) -> list[str]:
     """Return one sentence a fault: columns first, then values."""
-    missing = [name for name in REQUIRED[table] if name not in rows.columns]
+    missing = [name for name in REQUIRED[table.name] if name not in rows.columns]
     unknown = [name for name in rows.columns if name not in table.columns.names]
-    faults = [f"column {name} is missing; it needs {', '.join(REQUIRED[table])}" for name in missing]
+    faults = [f"column {name} is missing; it needs {', '.join(REQUIRED[table.name])}" for name in missing]
     faults += [f"column {name} is unknown; known are {', '.join(table.columns.names)}" for name in unknown]
     return faults or _value_faults(rows, table)
 

@@ -26,7 +26,7 @@ def optional(name: str, type_: pa.DataType) -> pa.Field:
     return pa.field(name, type_, nullable=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Table:
     """One Delta table.
 

@@ -56,14 +56,16 @@ def test_a_pair_is_accepted_alike_and_a_tie_accepts(spark: SparkSession) -> None
 def test_a_pair_judged_twice_has_one_judgment_the_newest_generation_then_the_first(spark: SparkSession) -> None:
     rows = spark.sql(
         """SELECT * FROM VALUES ('s','q','c',0,1,'r1'), ('s','q','c',0,2,'r2'), ('s','q','d',0,1,'r1'),
-        ('s','q','d',1,2,'r2'), ('s','q','d',1,3,'r3') AS t(scorer_id,query_hash,item_hash,generation,judged_at,run_id)"""
+        ('s','q','d',1,2,'r2'), ('s','q','d',1,3,'r3')
+        AS t(scorer_id, query_hash, item_hash, generation, judged_at, run_id)"""
     )
     assert {(row.item_hash, row.run_id) for row in one_a_key(rows).collect()} == {("c", "r1"), ("d", "r2")}
 
 
 MINE = {
     "run_id": "mine", "profile_hash": "p2", "profile_version": 2, "profiles_delta_version": 5, "catalog_version": "c",
-    "catalog_delta_version": 3, "artifact_id": "a", "retriever_id": "r", "candidates_per_member": 9, "pinned_at": "2026-02-02",
+    "catalog_delta_version": 3, "artifact_id": "a", "retriever_id": "r", "candidates_per_member": 9,
+    "pinned_at": "2026-02-02",
 }  # fmt: skip
 
 

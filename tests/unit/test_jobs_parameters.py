@@ -1,0 +1,80 @@
+"""What a job, a setting and the command line take, and what they say of a wrong value."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs.build_round import Params
+from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
+from jobs.exit_codes import exit_code_of
+from jobs.pins import run_id_of
+from jobs.run_job import parse_params
+from jobs.spark_session import delta_jars
+from mis_scoring.core.errors import DataError, EngineError
+from tests.world import settings_under
+
+
+def test_parameters_are_typed() -> None:
+    assert parse_params(Params, {"run_id": "r", "round": "3"}, job="build_round") == Params(run_id="r", round=3)
+
+
+def test_every_wrong_parameter_is_listed_at_once() -> None:
+    with pytest.raises(FaultsError) as raised:
+        parse_params(Params, {"round": "three", "colour": "red"}, job="build_round")
+    assert raised.value.faults == [
+        "unknown parameter colour='red'; it takes run_id, round",
+        "parameter run_id is missing",
+        "parameter round='three' is no whole number",
+    ]
+
+
+def test_the_same_trigger_of_the_same_deployment_is_the_same_run() -> None:
+    assert run_id_of("weekly_full", "t", "local") == run_id_of("weekly_full", "t", "local")
+    others = {
+        run_id_of("daily", "t", "local"),
+        run_id_of("weekly_full", "u", "local"),
+        run_id_of("weekly_full", "t", "x"),
+    }
+    assert len(others | {run_id_of("weekly_full", "t", "local")}) == 4
+
+
+def test_an_object_store_is_refused_as_a_table_root_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no file system with atomic rename"):
+        settings_under(tmp_path, table_root="s3://bucket/tables")
+
+
+def test_missing_jars_are_one_clear_error_before_any_session(tmp_path: Path) -> None:
+    with pytest.raises(MissingRequirementError, match=r"Delta's jars are missing: 0 of 7 .* Run `make setup`"):
+        delta_jars(settings_under(tmp_path, jars_dir=tmp_path))
+
+
+def test_each_kind_of_error_has_its_exit_code() -> None:
+    errors = (CheckFailedError("x"), DataError("x"), MissingRequirementError("x"), EngineError("x"))
+    assert [exit_code_of(error) for error in errors] == [1, 3, 4, 5]
+
+
+def semlabel(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    env = os.environ | {"SEMLABEL_HOME": str(home)}
+    return subprocess.run(
+        [sys.executable, "-m", "jobs.cli", *arguments], env=env, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_refresh_without_tables_says_what_to_do_and_starts_nothing(tmp_path: Path) -> None:
+    done = semlabel(tmp_path, "refresh", "weekly_full")
+    assert done.returncode == 4
+    assert "No table profiles, catalog" in done.stderr and "semlabel sample" in done.stderr
+    assert not (tmp_path / "airflow").exists()
+
+
+def test_an_unknown_dag_names_the_known_ones(tmp_path: Path) -> None:
+    done = semlabel(tmp_path, "refresh", "monthly")
+    assert done.returncode == 3 and "there are weekly_full" in done.stderr
+
+
+def test_reading_before_the_first_run_says_so(tmp_path: Path) -> None:
+    done = semlabel(tmp_path, "runs", "--json")
+    assert done.returncode == 4 and "no run has made it yet" in done.stderr
