@@ -19,13 +19,15 @@ from transformers import AutoModelForCausalLM
 from jobs.sample.training_watch import to_example
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.tokenizer import PromptTokenizer
+from mis_scoring.evaluation.injection import with_injections
 from mis_scoring.evaluation.judgement import Cuts, judge_slices, scored_pairs
 from mis_scoring.evaluation.members import read_members
 from mis_scoring.training.pair_scoring import margins_of
 from mis_scoring.training.tokenizer import ANSWERS, pad_id_of
 
 LOG = logging.getLogger(__name__)
-SLICES = ("validation", "test", "unseen_wordings", "unseen_concepts")
+FILES = ("validation", "test", "unseen_wordings", "unseen_concepts")
+INJECTION = "injection"  # the test members again, with an instruction to answer YES in their profiles
 
 
 def evaluate_labeler(data_dir: Path, model_dir: Path, out_dir: Path, *, n_members: int) -> dict[str, Any]:
@@ -37,7 +39,8 @@ def evaluate_labeler(data_dir: Path, model_dir: Path, out_dir: Path, *, n_member
     tokenizer = PromptTokenizer(model_dir / "tokenizer.json", COMPACT)
     labels = tokenizer.label_tokens(*ANSWERS)
     began = time.monotonic()
-    members = {name: read_members(data_dir / f"{name}.jsonl.gz")[:n_members] for name in SLICES}
+    members = {name: read_members(data_dir / f"{name}.jsonl.gz")[:n_members] for name in FILES}
+    members[INJECTION] = list(with_injections(members["test"]))
     pad_id = pad_id_of(model_dir / "tokenizer.json")
     margins = {
         name: margins_of(
@@ -50,7 +53,7 @@ def evaluate_labeler(data_dir: Path, model_dir: Path, out_dir: Path, *, n_member
         "threshold": cuts.threshold,
         "margin": cuts.margin,
         "cosine_cut": cuts.similarity,
-        "slices": judge_slices({name: (members[name], margins[name]) for name in SLICES}, cuts),
+        "slices": judge_slices({name: (members[name], margins[name]) for name in members}, cuts),
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
         "seconds": round(time.monotonic() - began, 1),
     }

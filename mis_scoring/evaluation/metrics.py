@@ -54,6 +54,11 @@ class Agreement:
         """Share of the pairs that are unsupported: what always answering NO gets right."""
         return _ratio(self.false_yes + self.true_no, self.n_pairs)
 
+    @property
+    def false_yes_share(self) -> float:
+        """Share of the unsupported pairs that are accepted."""
+        return _ratio(self.false_yes, self.false_yes + self.true_no)
+
     def summary(self) -> dict[str, float]:
         """Return the figures that reports print."""
         return {
@@ -62,6 +67,7 @@ class Agreement:
             "recall": round(self.recall, 4),
             "f1": round(self.f1, 4),
             "share_no": round(self.share_no, 4),
+            "false_yes_share": round(self.false_yes_share, 5),
             "accuracy": round(_ratio(self.true_yes + self.true_no, self.n_pairs), 4),
         }
 
