@@ -19,7 +19,7 @@ def airflow_env(settings: Settings) -> dict[str, str]:
         "AIRFLOW__CORE__DAGS_FOLDER": str(settings.dags_dir.resolve()),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
-        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "PYTHONWARNINGS": "ignore",

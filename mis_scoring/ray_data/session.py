@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
+
 from mis_scoring.core.errors import EngineError
 from mis_scoring.engines import WAIT_POLICY
 
@@ -88,8 +90,9 @@ def _start_private(folder: Path, num_cpus: int) -> None:
     )
 
 
+@retry(retry=retry_if_exception_type(EngineError), stop=stop_after_attempt(3), reraise=True)
 def _init(**settings: Any) -> None:
-    """Start or join a Ray.
+    """Start or join a Ray, up to three times.
 
     Raises:
         EngineError: it did not answer in time (30 s for a node of its own, too short on a busy machine): a retry may
