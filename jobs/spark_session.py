@@ -26,6 +26,15 @@ _SESSION_CONF = {
 }
 
 
+# On one machine the data is small and planning is what costs: a third of the CPU went into compiling generated code.
+_LOCAL_CONF = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.maxPlanStringLength": "1024",
+}
+
+
 def delta_jars(settings: Settings) -> list[str]:
     """Return the paths of Delta's jars.
 
@@ -48,21 +57,26 @@ def session_conf(settings: Settings) -> dict[str, str]:
 
 def server_conf(settings: Settings) -> dict[str, str]:
     """Return the configuration that only a new driver can take (a local session or a Connect server)."""
-    return session_conf(settings) | {
-        "spark.jars": ",".join(delta_jars(settings)),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Dderby.system.home={settings.home}",
-        "spark.driver.memory": settings.spark_driver_memory,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
-        "spark.log.level": "ERROR",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.pyspark.python": sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
-    }
+    local_conf = _LOCAL_CONF if settings.spark_master.startswith("local") else {}
+    return (
+        session_conf(settings)
+        | local_conf
+        | {
+            "spark.jars": ",".join(delta_jars(settings)),
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Dderby.system.home={settings.home}",
+            "spark.driver.memory": settings.spark_driver_memory,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
+            "spark.log.level": "ERROR",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.pyspark.python": sys.executable,
+            "spark.pyspark.driver.python": sys.executable,
+        }
+    )
 
 
 @contextmanager
