@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from jobs.sample.seeds import MAX_SAMPLE_SEED
 from jobs.settings import Settings
 
 app = typer.Typer(
@@ -44,7 +45,7 @@ def sample(
     full_catalog: Annotated[
         bool, typer.Option("--full-catalog", help="All of ESCO instead of the default part.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the members.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SAMPLE_SEED, help="Seed of the members.")] = 0,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing where tables exist.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
 ) -> None:

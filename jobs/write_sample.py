@@ -32,8 +32,7 @@ from schemas.table import Table
 
 BUNDLED_LABELER = CHECKOUT / "labelers" / "esco-small"
 ESCO_CSV = "esco_v_1_1_1_data_formatted.csv"
-# what the bundled labeler was evaluated on
-DEFAULT_DOMAIN = "ESCO v1.1.1 skills, with the sample's experience, education and licences"
+DEFAULT_DOMAIN = "ESCO v1.1.1, default sample"  # what the bundled labeler was evaluated on
 WHOLE_DOMAIN = "ESCO v1.1.1, whole"
 _CHUNK_MEMBERS = 2000
 

@@ -7,12 +7,19 @@ Run by `make setup`: python infra/local/fetch_jars.py DESTINATION
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 CHECKSUMS = Path(__file__).with_name("jars.sha256")
 COORDINATE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+RESOLVE = """
+import sys
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder.config("spark.jars.ivy", sys.argv[1]).config("spark.jars.packages", sys.argv[2]).getOrCreate().stop()
+"""
 
 
 def expected_jars() -> dict[str, str]:
@@ -27,14 +34,17 @@ def is_complete(folder: Path) -> bool:
 
 
 def fetch(folder: Path) -> None:
-    """Resolve with Ivy into a temporary cache, then move the wanted jars to `folder`."""
-    from pyspark.sql import SparkSession
+    """Resolve with Ivy into a temporary cache, then copy the wanted jars to `folder`.
 
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    Ivy also asks a second repository, which may not answer, and reports at length: shown only where it fails.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as cache:
-        builder = SparkSession.builder.master("local[1]").config("spark.jars.packages", COORDINATE)
-        builder.config("spark.jars.ivy", cache).config("spark.ui.enabled", "false").getOrCreate().stop()
+        env = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+        command = [sys.executable, "-c", RESOLVE, cache, COORDINATE]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"Ivy could not resolve {COORDINATE}:\n{done.stdout}\n{done.stderr}")
         for name in expected_jars():
             shutil.copy(Path(cache, "jars", name), folder / name)
 
