@@ -16,7 +16,7 @@ from jobs.pins import Pins
 from jobs.quarantine import set_aside
 from jobs.tables import append
 from mis_scoring.ray_data.staging import STAGED_SCORES, scores_folder
-from mis_scoring.ray_data.summary import n_staged
+from mis_scoring.ray_data.summary import summarise
 from schemas.judgments import JUDGMENTS
 
 GENERATION = 0  # a recompute would open the next one
@@ -29,18 +29,14 @@ def commit_scores(spark: SparkSession, root: Path, staging: Path, pins: Pins, ro
         committed, failed: counts of pairs and of member rows.
     """
     folder = scores_folder(staging, pins.run_id, round, pins.scorer_id)
-    if n_staged(folder) == 0:  # everything was reused
-        return {"committed": 0, "failed": 0}
+    summary = summarise(folder)
     staged = read_staged(spark, folder)
-    judgments = to_judgments(staged, pins).cache()
-    committed = judgments.count()
-    if committed:
-        append(judgments, root, JUDGMENTS, transaction=f"{pins.run_id}:scores:{round}:{pins.scorer_id}")
-    failed = failures(staged)
-    n_failed = failed.count()
-    if n_failed:
-        set_aside(failed, root, run_id=pins.run_id, step=f"score_round_{round}")
-    return {"committed": committed, "failed": n_failed}
+    if summary["scored"]:
+        transaction = f"{pins.run_id}:scores:{round}:{pins.scorer_id}"
+        append(to_judgments(staged, pins), root, JUDGMENTS, transaction=transaction)
+    if summary["errors"]:
+        set_aside(failures(staged), root, run_id=pins.run_id, step=f"score_round_{round}")
+    return {"committed": summary["scored"], "failed": summary["errors"]}
 
 
 def read_staged(spark: SparkSession, folder: Path) -> DataFrame:

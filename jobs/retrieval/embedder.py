@@ -1,9 +1,11 @@
-"""Embed short texts with MiniLM, each text alone, so that a vector depends on its text only.
+"""Embed short texts with MiniLM, so that a vector depends on its text only.
 
-Batching would be faster on a GPU and would move the last bits with the batch's shape; ranks must not
-move by themselves, and a text is embedded once in its life (table `embeddings`).
+The last bits of a matrix product move with its shape, and ranks must not move by themselves: a pass always holds the
+same number of texts, all of one token count, so its shape depends on the text's own length (one text a pass is five
+times slower). A text is embedded once in its life (table `embeddings`).
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from jobs.retrieval.sections import SECTIONING_VERSION
 from mis_scoring.core.identity import digest, file_digest
 
 DIMENSION = 384
+TEXTS_PER_PASS = 8
+NO_TOKENS = 2  # only the model's own start and end
 MAX_TOKENS = 256  # what the model was trained with; the rest of a longer text is cut
 # Multiples of 2^-20 have exact float64 dot products in any order of summation, so a similarity has the same bits
 # on any number of cores.
@@ -29,6 +33,7 @@ def retriever_id_of(model_dir: Path) -> str:
             "sections": SECTIONING_VERSION,
             "max_tokens": MAX_TOKENS,
             "grid": GRID,
+            "texts_per_pass": TEXTS_PER_PASS,
         }
     )
 
@@ -51,17 +56,25 @@ class MiniLmEmbedder:
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return (n, 384) unit vectors on a grid of 2^-20; a text that holds no token of its own gets zeros."""
-        with self._torch.inference_mode():
-            rows = [self._embed_one(text) for text in texts]
-        return np.asarray(rows, np.float32).reshape(len(texts), DIMENSION)
+        vectors = np.zeros((len(texts), DIMENSION), np.float32)
+        by_length: dict[int, list[int]] = defaultdict(list)
+        encoded = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        for row, token_ids in enumerate(encoded):
+            by_length[len(token_ids)].append(row)
+        by_length.pop(NO_TOKENS, None)
+        for rows in by_length.values():
+            for start in range(0, len(rows), TEXTS_PER_PASS):
+                part = rows[start : start + TEXTS_PER_PASS]
+                vectors[part] = self._embed_alike([encoded[row] for row in part])
+        return vectors
 
-    def _embed_one(self, text: str) -> npt.NDArray[np.float64]:
-        token_ids = self._tokenizer.encode(text).ids
-        if len(token_ids) <= 2:  # only the model's own start and end tokens
-            return np.zeros(DIMENSION)
-        hidden = self._model(input_ids=self._torch.tensor([token_ids])).last_hidden_state[0]
-        mean = hidden.mean(dim=0).double().numpy()
-        unit: npt.NDArray[np.float64] = mean / np.linalg.norm(mean)
+    def _embed_alike(self, token_ids: list[list[int]]) -> npt.NDArray[np.float64]:
+        """Embed at most `TEXTS_PER_PASS` texts of one length; the pass is filled up, so that its shape stays."""
+        filled = token_ids + [token_ids[-1]] * (TEXTS_PER_PASS - len(token_ids))
+        with self._torch.inference_mode():
+            hidden = self._model(input_ids=self._torch.tensor(filled)).last_hidden_state
+        means: npt.NDArray[np.float64] = hidden[: len(token_ids)].double().mean(dim=1).numpy()
+        unit: npt.NDArray[np.float64] = means / np.linalg.norm(means, axis=1, keepdims=True)
         return np.round(unit * GRID) / GRID
 
 

@@ -47,11 +47,6 @@ def read_staged(folder: Path, columns: list[str]) -> pa.Table:
     return pa.concat_tables([pq.read_table(file, columns=columns) for file in files])
 
 
-def n_staged(folder: Path) -> int:
-    """Count all staged rows; reads footers only."""
-    return sum(_n_rows(file) for file in (folder / "data").rglob("*.parquet"))
-
-
 def check_one_to_one(folder: Path, member_ids: Iterable[str]) -> None:
     """Prove that each member has one row and nobody else has any.
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,12 +86,27 @@ print(hashlib.sha256(MiniLmEmbedder(Settings().minilm_dir).embed(texts).tobytes(
 """
 
 
-@pytest.mark.slow
-def test_a_text_has_the_same_vector_on_one_core_and_on_two_and_in_any_company() -> None:
+@pytest.fixture(scope="module")
+def embedder() -> Any:
     from jobs.retrieval.embedder import MiniLmEmbedder
 
+    return MiniLmEmbedder(Settings().minilm_dir)
+
+
+def test_a_text_has_the_same_vector_in_any_company(embedder: Any) -> None:
+    texts = [
+        f"{verb} {number} {what}" for verb in ("manage", "weld") for number in range(9) for what in ("staff", "pipes")
+    ]
+    alone = np.concatenate([embedder.embed([text]) for text in texts])
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(texts))
+        assert (embedder.embed([texts[i] for i in order]) == alone[order]).all()
+
+
+@pytest.mark.slow
+def test_a_text_has_the_same_vector_on_one_core_and_on_two(embedder: Any) -> None:
     texts = ["a nurse in intensive care", "x", "welds steel pipes " * 30, "", "..."]
-    here = MiniLmEmbedder(Settings().minilm_dir).embed(texts[::-1])[::-1]
+    here = embedder.embed(texts[::-1])[::-1]
     command = [sys.executable, "-c", DIGEST, "|".join(texts)]
     env = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     elsewhere = subprocess.run(
