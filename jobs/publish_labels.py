@@ -76,7 +76,7 @@ def _publish_once(spark: SparkSession, root: Path, pins: Pins) -> dict[str, Any]
     if _labels_version_of(root, pins.run_id) is not None:  # another attempt committed and wrote no event
         return repair_published_event(root, pins.run_id)
     base = current_version(root, LABELS)
-    covered = latest_coverage(spark, root).cache()
+    covered = latest_coverage(spark, root)  # never cached: Spark would take it for that of a later version too
     coverage = _standing_coverage(_coverage(spark, root, pins), covered)
     replace(coverage, root, COVERAGE, run_id=pins.run_id)
     members = read(spark, root, COVERAGE, run_id=pins.run_id, is_complete=True)

@@ -33,6 +33,7 @@ from schemas.profiles import PROFILES
 from schemas.quarantine import QUARANTINE
 
 STEP = "retrieve_candidates"
+INDEX = "index"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +50,15 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     all_profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
     all_entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
     profiles, entries = usable_profiles(all_profiles), usable_catalog(all_entries)
-    sections = to_sections(profiles).cache()
+    sections = _stage(to_sections(profiles), settings, pins, "sections")
     texts = sections.select("text").union(entries.select("text")).distinct().withColumn("text_hash", _hash("text"))
     n_embedded = _embed_new(spark, settings, pins, texts)
 
     vectors = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash", "vector")
     vectors = vectors.where(F.length("vector") > 0)  # a text that embeds to nothing has no direction
-    indexed = with_vectors(entries, "text", vectors).cache()
-    index_folder = _write_index(settings, pins, indexed)
+    indexed = _stage(with_vectors(entries, "text", vectors), settings, pins, INDEX)
+    _require_entries(indexed, pins)
+    index_folder = str(_folder(settings, pins, INDEX))
     ranked = to_candidates(with_vectors(sections, "text", vectors), index_folder, pins.candidates_per_member)
     replace(_with_pins(ranked, profiles, pins), root, CANDIDATES, run_id=pins.run_id)
 
@@ -64,8 +66,6 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     wordless = profiles.join(written, "member_id", "left_anti")
     unembedded = entries.join(indexed, "qualification_id", "left_anti")
     set_aside(_faults(all_profiles, all_entries, wordless, unembedded), root, run_id=pins.run_id, step=STEP)
-    for frame in (sections, indexed):
-        frame.unpersist()
     return _counts(settings, pins) | {"texts_embedded": n_embedded}
 
 
@@ -141,15 +141,23 @@ def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataF
     return n_missing
 
 
-def _write_index(settings: Settings, pins: Pins, entries: DataFrame) -> str:
-    if entries.isEmpty():
+def _folder(settings: Settings, pins: Pins, name: str) -> Path:
+    return settings.staging / "retrieval" / pins.run_id / name
+
+
+def _stage(rows: DataFrame, settings: Settings, pins: Pins, name: str) -> DataFrame:
+    """Keep rows that are read several times as files of the run; a cache could be taken for that of other versions."""
+    folder = str(_folder(settings, pins, name))
+    rows.write.mode("overwrite").parquet(folder)
+    return rows.sparkSession.read.parquet(folder)
+
+
+def _require_entries(indexed: DataFrame, pins: Pins) -> None:
+    if indexed.isEmpty():
         raise DataError(
-            f"catalog version {pins.catalog_delta_version} holds no usable entry: `quarantine` says why of each; load "
-            "a catalog with active entries that have a text."
+            f"catalog version {pins.catalog_delta_version} holds no usable entry: load a catalog with active entries "
+            "that have a text."
         )
-    folder = settings.staging / "retrieval" / pins.run_id
-    entries.select("qualification_id", "vector").write.mode("overwrite").parquet(str(folder))
-    return str(folder)
 
 
 @lru_cache(maxsize=1)
@@ -159,7 +167,7 @@ def _load_embedder(model_dir: str) -> MiniLmEmbedder:
 
 @lru_cache(maxsize=1)
 def _load_index(folder: str) -> CatalogIndex:
-    entries = pd.read_parquet(folder)
+    entries = pd.read_parquet(folder, columns=["qualification_id", "vector"])
     return CatalogIndex.build(entries["qualification_id"].tolist(), unpack_vectors(entries["vector"].tolist()))
 
 
