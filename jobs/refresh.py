@@ -3,8 +3,11 @@
 import json
 import logging
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from deltalake import DeltaTable
 
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.local.airflow_home import migrate, run_airflow
@@ -12,9 +15,11 @@ from jobs.local.connect_server import connect_server
 from jobs.pins import run_id_of
 from jobs.settings import Settings
 from jobs.spark_session import delta_jars
-from jobs.table_path import table_exists
+from jobs.table_path import table_exists, table_path
 from mis_scoring.core.errors import DataError
+from mis_scoring.ray_data.session import ray_session
 from schemas.catalog import CATALOG
+from schemas.judgments import JUDGMENTS
 from schemas.profiles import PROFILES
 
 log = logging.getLogger(__name__)
@@ -32,10 +37,10 @@ def run_refresh(settings: Settings, kind: str) -> dict[str, Any]:
     trigger_id = f"manual-{uuid.uuid4()}"
     run_id = run_id_of(kind, trigger_id, settings.environment)
     log.info("run %s: starting Spark and Airflow", run_id)
-    with ThreadPoolExecutor(1) as background, connect_server(settings) as url:
-        background.submit(migrate, settings).result()
+    with connect_server(settings) as url, _ray(settings) as address:
+        migrate(settings)
         conf = json.dumps({"trigger_id": trigger_id})
-        exit_code = run_airflow(settings, "dags", "test", kind, "--conf", conf, env=_job_env(settings, url))
+        exit_code = run_airflow(settings, "dags", "test", kind, "--conf", conf, env=_job_env(settings, url, address))
     report = settings.reports / f"{run_id}.json"
     if exit_code != 0 or not report.exists():
         raise CheckFailedError(
@@ -58,9 +63,26 @@ def _check_before(settings: Settings, kind: str) -> None:
         )
 
 
-def _job_env(settings: Settings, connect_url: str) -> dict[str, str]:
+@contextmanager
+def _ray(settings: Settings) -> Iterator[str]:
+    """Yield the address of a Ray that the rounds share, or none.
+
+    A round that scores starts a Ray of its own where it is given none, which takes some 25 s. The first run scores in
+    every round; later ones reuse most judgments, and seldom need one.
+    """
+    judgments = table_path(settings.tables, JUDGMENTS)
+    is_first_run = not table_exists(settings.tables, JUDGMENTS) or DeltaTable(judgments).version() == 0
+    if settings.ray_address or not is_first_run:
+        yield settings.ray_address
+    else:
+        with ray_session(num_cpus=max(2, settings.engine_threads)) as address:
+            yield address
+
+
+def _job_env(settings: Settings, connect_url: str, ray_address: str) -> dict[str, str]:
     """What the jobs of this run take from this process beside the environment that both have."""
     return {
         "SEMLABEL_SPARK_CONNECT_URL": connect_url,
+        "SEMLABEL_RAY_ADDRESS": ray_address,
         "SEMLABEL_CANDIDATES_PER_MEMBER": str(settings.candidates_per_member),
     }
