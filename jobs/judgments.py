@@ -10,7 +10,7 @@ from schemas.judgments import JUDGMENTS
 
 
 def usable_judgments(spark: SparkSession, root: Path, scorer_id: str) -> DataFrame:
-    """Return one judgment for each (query_hash, item_hash) of a scorer."""
+    """Return one judgment for each (query_hash, item_hash) of a scorer; shuffles all that the scorer has judged."""
     return one_a_key(read(spark, root, JUDGMENTS, scorer_id=scorer_id))
 
 
