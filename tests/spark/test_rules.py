@@ -92,7 +92,7 @@ def test_a_runs_pins_stand_against_published_ones(
     spark: SparkSession, theirs: dict[str, object] | None, expected: str | None
 ) -> None:
     kinds = {"profile_version": "bigint", "profiles_delta_version": "bigint", "catalog_delta_version": "bigint"}
-    schema = ", ".join(f"{name} {kinds.get(name, 'string')}" for name in MINE).replace("member string", "member int")
+    schema = ", ".join(f"{name} {kinds.get(name, 'string')}" for name in MINE)
     mine = spark.createDataFrame([tuple(_typed(MINE).values())], schema)
     other = spark.createDataFrame([] if theirs is None else [tuple(_typed(MINE | theirs).values())], schema)
     joined = mine.alias("m").join(other.alias("t"), F.lit(True), "left")
