@@ -12,6 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 MEMBERS = 30
+REFRESH = ("refresh", "weekly_full", "--candidates", "150", "--json")  # three rounds of 50
 
 
 class Machine:
@@ -43,14 +44,14 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 @pytest.fixture(scope="module")
 def first(machine: Machine) -> dict[str, Any]:
-    report = machine.run("refresh", "weekly_full", "--json")
+    report = machine.run(*REFRESH)
     assert isinstance(report, dict)
     return report
 
 
 @pytest.fixture(scope="module")
 def second(machine: Machine, first: dict[str, Any]) -> dict[str, Any]:
-    report = machine.run("refresh", "weekly_full", "--json")
+    report = machine.run(*REFRESH)
     assert isinstance(report, dict)
     return report
 
