@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from jobs.doctor import Check
 from jobs.settings import Settings
@@ -64,13 +64,18 @@ def _print_pairs(title: str, values: dict[str, Any]) -> None:
 
 def print_runs(runs: Sequence[dict[str, Any]]) -> None:
     """Print one line a run, newest first."""
-    table = Table("run", "state", "labeler", "members", "scored", "reused", "labels", "f1", "seconds", box=None)
+    names = ("run", "state", "labeler", "members", "scored", "reused", "labels", "f1", "seconds")
+    table = Table(*(Column(name, no_wrap=True) for name in names), box=None)
     for run in runs:
-        counts = [f"{run[name]:,}" if name in run else _UNKNOWN for name in ("members", "scored", "reused", "labels")]
+        counts = [
+            f"{run[name]:,}" if name in run else _UNKNOWN for name in ("members", "scored", "pairs_reused", "labels")
+        ]
         f1 = _number((run["quality"] or {}).get("f1"))
         state = run["state"] if run["is_validated"] else f"{run['state']}, unvalidated"
         table.add_row(run["run_id"], state, run["labeler_version"], *counts, f1, f"{run['seconds']:.1f}")
-    _console.print(table if runs else "No runs yet: `semlabel refresh weekly_full` starts one.")
+    Console(highlight=False, width=None if _console.is_terminal else 160).print(
+        table if runs else "No runs yet: `semlabel refresh weekly_full` starts one."
+    )
 
 
 def print_run(run: dict[str, Any]) -> None:
