@@ -25,12 +25,12 @@ $(READY): infra/local/requirements.lock infra/local/data.lock infra/local/jars.s
 	@touch $@
 
 refresh: setup ## Run the weekly full refresh on the sample (made on first use) and end with its summary
-	@echo "Refresh: 3 to 5 minutes the first time, under 2 after; 300 MB in var/; progress below."
+	@echo "Refresh: about 10 minutes the first time, 2 to 4 after; 300 MB in var/; progress below."
 	@$(BIN)/semlabel sample --if-missing
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; up to 20 minutes on 2 cores."
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; 15 to 25 minutes on 2 cores."
 	@$(BIN)/python -m pytest
 
 lint: setup ## ruff, mypy, import-linter
