@@ -3,20 +3,15 @@
 A member goes on while the accepted fraction of the round's judged pairs is at least `stop_below` (paper, section 2.1).
 """
 
-import math
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+
+from mis_scoring.core.readout import margin_of
 
 
 def is_accepted(margin: Column, threshold: float) -> Column:
     """Whether a judged pair is accepted: score >= threshold, ties accept; compared as margins, which are exact."""
     return margin >= F.lit(margin_of(threshold))
-
-
-def margin_of(threshold: float) -> float:
-    """Return logit(threshold): the margin at which a score equals the threshold."""
-    return math.log(threshold) - math.log1p(-threshold)
 
 
 def reason(judged: Column, accepted: Column, missing: Column, *, stop_below: float, is_last_round: bool) -> Column:

@@ -35,7 +35,6 @@ class Settings(BaseSettings):
     labeler_name: str = "semlabel-labeler"
     labeler_alias: str = "champion"
     candidates_per_member: int = Field(200, ge=1, description="K")
-    max_candidates_per_member: int = Field(10_000, ge=1)
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
 
