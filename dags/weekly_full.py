@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from airflow.sdk import chain, dag
 
-from semlabel_dags.refresh import DEFAULT_ARGS, pin_inputs, refresh_rounds, run_step
+from semlabel_dags.refresh import DEFAULT_ARGS, pin_inputs, refresh_rounds, retrieve_candidates, run_step
 
 
 @dag(
@@ -31,7 +31,7 @@ def weekly_full() -> None:
     chain(
         pin_inputs("weekly_full"),
         run_step("plan_refresh"),
-        run_step("retrieve_candidates"),
+        retrieve_candidates(),
         *refresh_rounds(),
         run_step("publish_labels", is_after_rounds=True),
         run_step("report_run", is_after_rounds=True),

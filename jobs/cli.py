@@ -5,7 +5,6 @@ Every reading command has --json: one document on stdout, logs on stderr. Exit c
 """
 
 import json
-import logging
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -164,11 +163,10 @@ def _print(as_json: bool, document: Any, show: Any) -> None:
 def main() -> None:
     """Run the command line; an error of ours is one clear message and its exit code."""
     from jobs.exit_codes import exit_code_of
+    from jobs.logs import log_to_stderr
     from mis_scoring.core.errors import SemlabelError
 
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    for noisy in ("py4j", "pyspark", "alembic", "mlflow", "httpx"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    log_to_stderr()
     try:
         app()
     except SemlabelError as error:

@@ -3,7 +3,7 @@
 A faulty row goes to quarantine with its reason; the run goes on without it.
 """
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.rendering import text_hash
@@ -12,14 +12,6 @@ from jobs.rendering import text_hash
 def with_profile_hash(profiles: DataFrame) -> DataFrame:
     """Return the profiles with `profile_hash` computed here: scope must not depend on an upstream's hash."""
     return profiles.withColumn("profile_hash", text_hash(F.col("profile_text")))
-
-
-def catalog_digest(catalog: DataFrame) -> Column:
-    """Aggregate a catalog into its content digest; one row of 64 bytes an entry is gathered in one place."""
-    row = F.sha2(
-        F.concat_ws("\x1f", *(F.coalesce(F.col(name), F.lit("\x00")) for name in sorted(catalog.columns))), 256
-    )
-    return F.sha2(F.concat_ws("", F.sort_array(F.collect_list(row))), 256)
 
 
 def usable_profiles(profiles: DataFrame) -> DataFrame:

@@ -18,8 +18,9 @@ from jobs.errors import FaultsError
 from jobs.rendering import text_hash
 from jobs.settings import Settings
 from jobs.spark_session import spark_session
+from jobs.table_admin import create_missing
 from jobs.table_path import table_path
-from jobs.tables import check, create_missing
+from jobs.tables import check
 from schemas.catalog import CATALOG, CATEGORIES, STATUSES
 from schemas.every import UPSTREAM_TABLES
 from schemas.profiles import PROFILES

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
-
+from jobs.catalog_version import catalog_version_of
 from jobs.domain import domain_of
 from jobs.errors import CheckFailedError
-from jobs.inputs import catalog_digest
 from jobs.labeler_registry import PinnedLabeler, pin_labeler
 from jobs.ledger import event_payload, write_pins
 from jobs.pins import PINNED, Pins, run_id_of
-from jobs.publish_labels import repair_published_events
+from jobs.published_event import repair_published_events
 from jobs.settings import Settings
-from jobs.tables import create_missing, current_version, read, require
+from jobs.table_admin import create_missing, current_version, require
 from mis_scoring.core.artifact import LabelerArtifact
 from schemas.catalog import CATALOG
 from schemas.every import RUN_TABLES
@@ -35,7 +33,7 @@ class Params:
     trigger_id: str
 
 
-def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
+def run(settings: Settings, params: Params) -> dict[str, Any]:
     """Pin the run unless it is pinned, and return its id with the pins that stand."""
     root = settings.tables
     require(root, PROFILES, CATALOG)
@@ -43,16 +41,15 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     repaired = repair_published_events(root)
     run_id = run_id_of(params.kind, params.trigger_id, settings.environment)
     standing = event_payload(root, run_id, PINNED)
-    pins = Pins(**standing) if standing else write_pins(root, _resolve(spark, settings, params, run_id))
+    pins = Pins(**standing) if standing else write_pins(root, _resolve(settings, params, run_id))
     return {"run_id": run_id, "max_rounds": pins.n_rounds, "pinned_before": standing is not None, "repaired": repaired}
 
 
-def _resolve(spark: SparkSession, settings: Settings, params: Params, run_id: str) -> Pins:
+def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
     labeler = pin_labeler(settings)
     _require_few_rounds(settings, labeler.artifact)
     root = settings.tables
     catalog_delta_version = current_version(root, CATALOG)
-    catalog = read(spark, root, CATALOG, version=catalog_delta_version)
     unvalidated_reason = _unvalidated_reason(settings, labeler)
     return Pins(
         run_id=run_id,
@@ -61,7 +58,7 @@ def _resolve(spark: SparkSession, settings: Settings, params: Params, run_id: st
         pinned_at=datetime.now(UTC).isoformat(),
         profiles_delta_version=current_version(root, PROFILES),
         catalog_delta_version=catalog_delta_version,
-        catalog_version=str(catalog.agg(catalog_digest(catalog)).collect()[0][0]),
+        catalog_version=catalog_version_of(root, catalog_delta_version),
         labeler=labeler.name,
         labeler_version=labeler.version,
         artifact_id=labeler.artifact.artifact_id,

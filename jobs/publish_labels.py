@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,15 +19,17 @@ from jobs.coverage import latest_coverage, standing
 from jobs.inputs import faulty_catalog, with_profile_hash
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
-from jobs.ledger import PUBLISHED, append_event, event_payload, unpublished_runs
+from jobs.ledger import PUBLISHED, event_payload
 from jobs.member_outcomes import to_coverage, to_labels
 from jobs.pins import Pins
+from jobs.published_event import append_published, count_by, labels_version_of, repair_published_event
 from jobs.rendering import item_text, text_hash
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
+from jobs.table_admin import current_version
 from jobs.table_path import table_path
-from jobs.table_reader import literal, pins_of, query
-from jobs.tables import current_version, read, replace
+from jobs.table_reader import pins_of
+from jobs.tables import read, replace
 from mis_scoring.core.errors import SemlabelError
 from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
@@ -38,7 +39,6 @@ from schemas.labels import LABELS
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.profiles import PROFILES
 from schemas.round_outcomes import ROUND_OUTCOMES
-from schemas.table import Table
 
 _SEQUENCE = "semlabel-labels"
 _TXN_CONF = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
@@ -73,7 +73,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 
 
 def _publish_once(spark: SparkSession, root: Path, pins: Pins) -> dict[str, Any]:
-    if _labels_version_of(root, pins.run_id) is not None:  # another attempt committed and wrote no event
+    if labels_version_of(root, pins.run_id) is not None:  # another attempt committed and wrote no event
         return repair_published_event(root, pins.run_id)
     base = current_version(root, LABELS)
     covered = latest_coverage(spark, root)  # never cached: Spark would take it for that of a later version too
@@ -88,10 +88,10 @@ def _publish_once(spark: SparkSession, root: Path, pins: Pins) -> dict[str, Any]
         covered,
     ).withColumn("run_id", F.lit(pins.run_id))
     replace(changes, root, LABEL_CHANGES, run_id=pins.run_id)
-    counts = _count_by(root, LABEL_CHANGES, "change", pins.run_id)
+    counts = count_by(root, LABEL_CHANGES, "change", pins.run_id)
     written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
     version = _swap(spark, root, pins.run_id, base, written) if counts else None
-    return _append_published(root, pins.run_id, version, counts)
+    return append_published(root, pins.run_id, version, counts)
 
 
 def _coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
@@ -153,7 +153,7 @@ def _swap(spark: SparkSession, root: Path, run_id: str, base: int, changes: Data
             if "CONCURRENT" in str(error):
                 raise LostRaceError(f"labels moved past version {base} while {run_id} was published") from error
             raise
-    version = _labels_version_of(root, run_id)
+    version = labels_version_of(root, run_id)
     if version is None:  # the sequence had passed base + 1: Delta skipped the merge
         raise LostRaceError(f"labels moved past version {base} while {run_id} was published")
     return version
@@ -172,41 +172,3 @@ class _SessionConf:
     def __exit__(self, *_: object) -> None:
         for key in self._values:
             self._spark.conf.unset(key)
-
-
-def _labels_version_of(root: Path, run_id: str) -> int | None:
-    """Return the version of the commit on `labels` that carries the run's id."""
-    history = DeltaTable(table_path(root, LABELS)).history()
-    return next((int(commit["version"]) for commit in history if commit.get("userMetadata") == run_id), None)
-
-
-def _count_by(root: Path, table: Table, column: str, run_id: str) -> dict[Any, int]:
-    sql = f"SELECT {column} AS what, count(*) AS n FROM {table.name} WHERE run_id = {literal(run_id)} GROUP BY {column}"
-    return {row["what"]: row["n"] for row in query(root, sql, table)}
-
-
-def _append_published(root: Path, run_id: str, version: int | None, counts: dict[str, int]) -> dict[str, Any]:
-    left_out = _count_by(root, COVERAGE, "incomplete_reason", run_id)
-    payload = {
-        "labels_version": version,  # null: the run changed nothing and made no commit
-        "changes": counts,
-        "members_published": left_out.pop(None, 0),
-        "members_left_out": left_out,
-    }
-    append_event(root, run_id, PUBLISHED, payload)
-    return payload
-
-
-def repair_published_event(root: Path, run_id: str) -> dict[str, Any]:
-    """Append the missing `published` event of a run whose id stands in the history of `labels`."""
-    counts = _count_by(root, LABEL_CHANGES, "change", run_id)
-    return _append_published(root, run_id, _labels_version_of(root, run_id), counts)
-
-
-def repair_published_events(root: Path) -> int:
-    """Repair every run that committed to `labels` and ended before its event; return how many."""
-    open_runs = unpublished_runs(root)
-    broken = [run_id for run_id in open_runs if _labels_version_of(root, run_id) is not None] if open_runs else []
-    for run_id in broken:
-        repair_published_event(root, run_id)
-    return len(broken)

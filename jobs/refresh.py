@@ -10,12 +10,15 @@ from typing import Any
 from deltalake import DeltaTable
 
 from jobs.errors import CheckFailedError, MissingRequirementError
-from jobs.local.airflow_home import migrate, run_airflow
+from jobs.inputs import usable_profiles, with_profile_hash
+from jobs.local.airflow_home import migrate, started_airflow
 from jobs.local.connect_server import connect_server
 from jobs.pins import run_id_of
+from jobs.retrieve_candidates import to_sections
 from jobs.settings import Settings
-from jobs.spark_session import delta_jars
+from jobs.spark_session import delta_jars, spark_session
 from jobs.table_path import table_exists, table_path
+from jobs.tables import read
 from mis_scoring.core.errors import DataError
 from mis_scoring.ray_data.session import ray_session
 from schemas.catalog import CATALOG
@@ -37,10 +40,7 @@ def run_refresh(settings: Settings, kind: str) -> dict[str, Any]:
     trigger_id = f"manual-{uuid.uuid4()}"
     run_id = run_id_of(kind, trigger_id, settings.environment)
     log.info("run %s: starting Spark and Airflow", run_id)
-    with connect_server(settings) as url, _ray(settings) as address:
-        migrate(settings)
-        conf = json.dumps({"trigger_id": trigger_id})
-        exit_code = run_airflow(settings, "dags", "test", kind, "--conf", conf, env=_job_env(settings, url, address))
+    exit_code = _run_dag(settings, kind, trigger_id)
     report = settings.reports / f"{run_id}.json"
     if exit_code != 0 or not report.exists():
         raise CheckFailedError(
@@ -48,6 +48,29 @@ def run_refresh(settings: Settings, kind: str) -> dict[str, Any]:
             f"`semlabel runs {run_id}` says how far it came."
         )
     return dict(json.loads(report.read_text()))
+
+
+def _run_dag(settings: Settings, kind: str, trigger_id: str) -> int:
+    """Run the DAG in the foreground; what it needs starts beside it, since starting is what a small run waits for."""
+    conf = json.dumps({"trigger_id": trigger_id})
+    with connect_server(settings) as spark, _ray(settings) as ray_address:
+        migrate(settings)
+        env = _job_env(settings, spark.url, ray_address)
+        with started_airflow(settings, "dags", "test", kind, "--conf", conf, env=env) as airflow:
+            spark.wait_until_listening()
+            if spark.is_own:
+                _warm_up(settings, spark.url)
+            return airflow.wait()
+
+
+def _warm_up(settings: Settings, connect_url: str) -> None:
+    """Ask a new server what the first jobs will ask, of a few members, while Airflow starts.
+
+    The first query of a cold JVM takes 14 s, most of it loading classes; here they pass on the other core.
+    """
+    with spark_session(settings.model_copy(update={"spark_connect_url": connect_url}), "warm-up") as spark:
+        few = usable_profiles(with_profile_hash(read(spark, settings.tables, PROFILES).limit(100)))
+        to_sections(few).groupBy("member_id").count().collect()
 
 
 def _check_before(settings: Settings, kind: str) -> None:
@@ -82,6 +105,7 @@ def _ray(settings: Settings) -> Iterator[str]:
 def _job_env(settings: Settings, connect_url: str, ray_address: str) -> dict[str, str]:
     """What the jobs of this run take from this process beside the environment that both have."""
     return {
+        "SEMLABEL_JOB_RUNNER": "inline",
         "SEMLABEL_SPARK_CONNECT_URL": connect_url,
         "SEMLABEL_RAY_ADDRESS": ray_address,
         "SEMLABEL_CANDIDATES_PER_MEMBER": str(settings.candidates_per_member),

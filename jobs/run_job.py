@@ -17,8 +17,8 @@ from jobs.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SPARK_JOBS = ("pin_inputs", "plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
-PLAIN_JOBS = ("score_round", "report_run")  # import no Spark
+SPARK_JOBS = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
+PLAIN_JOBS = ("pin_inputs", "score_round", "report_run")  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
 
 

@@ -6,70 +6,13 @@ second one with the same id does nothing) and `replace` of the rows of one run. 
 
 from pathlib import Path
 
-import pyarrow as pa
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from jobs.errors import MissingRequirementError, SchemaError
-from jobs.table_path import table_exists, table_path
+from jobs.errors import SchemaError
+from jobs.table_path import table_path
 from schemas.table import Table
-
-# Ray, DuckDB and delta-rs read these tables and know neither feature.
-COMMON_PROPERTIES = {"delta.enableDeletionVectors": "false"}
-
-
-def create_missing(root: Path, *tables: Table) -> None:
-    """Create the tables that are not there yet. Safe to race: the first one wins."""
-    for table in tables:
-        if not table_exists(root, table):
-            (root / table.name).mkdir(parents=True, exist_ok=True)
-            DeltaTable.create(
-                table_path(root, table),
-                table.columns,
-                mode="ignore",
-                partition_by=list(table.partition_by),
-                name=table.name,
-                configuration=COMMON_PROPERTIES | table.properties,
-            )
-
-
-def require(root: Path, *tables: Table) -> None:
-    """Refuse to start without these tables.
-
-    Raises:
-        MissingRequirementError: names every table that is missing.
-        SchemaError: lists every column that is missing or has another type.
-    """
-    missing = [table.name for table in tables if not table_exists(root, table)]
-    if missing:
-        raise MissingRequirementError(
-            f"No table {', '.join(missing)} under {root}. Make a sample with `semlabel sample`, load own data with "
-            "`semlabel load`, or set SEMLABEL_TABLE_ROOT."
-        )
-    for table in tables:
-        _require_columns(table, pa.schema(DeltaTable(table_path(root, table)).schema().to_arrow()))
-
-
-def _require_columns(table: Table, found: pa.Schema) -> None:
-    faults = []
-    for column in table.columns:
-        if column.name not in found.names:
-            faults.append(f"column {column.name} ({column.type}) is missing")
-        elif not _same_type(found.field(column.name).type, column.type):
-            faults.append(f"column {column.name} is {found.field(column.name).type}, expected {column.type}")
-    if faults:
-        raise SchemaError(f"table {table.name}", faults)
-
-
-def _same_type(found: pa.DataType, expected: pa.DataType) -> bool:
-    return from_arrow_schema(pa.schema([("c", found)])) == from_arrow_schema(pa.schema([("c", expected)]))
-
-
-def current_version(root: Path, table: Table) -> int:
-    """Return the Delta version that a reader would see now."""
-    return DeltaTable(table_path(root, table)).version()
 
 
 def read(spark: SparkSession, root: Path, table: Table, *, version: int | None = None, **where: object) -> DataFrame:

@@ -21,8 +21,8 @@ from jobs.sample.members import SampleMember, sample_members
 from jobs.sample.reference import Reference
 from jobs.sample.seeds import SAMPLE_SEED
 from jobs.settings import CHECKOUT, Settings
+from jobs.table_admin import create_missing
 from jobs.table_path import table_exists, table_path
-from jobs.tables import create_missing
 from mis_scoring.core.identity import text_hash
 from schemas.catalog import CATALOG
 from schemas.every import UPSTREAM_TABLES

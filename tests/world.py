@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, stop_early
 from jobs.domain import set_domain
 from jobs.settings import Settings
+from jobs.table_admin import create_missing
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of, query
-from jobs.tables import create_missing
 from jobs.write_sample import DEFAULT_DOMAIN
 from mis_scoring.ray_data.staging import STAGED_SCORES, scores_folder
 from mis_scoring.ray_data.summary import prepare_folder, summarise, write_summary
@@ -70,7 +70,7 @@ class World:
 
     def pin(self, trigger_id: str) -> str:
         params = pin_inputs.Params(kind="weekly_full", trigger_id=trigger_id)
-        return str(pin_inputs.run(self.spark, self.settings, params)["run_id"])
+        return str(pin_inputs.run(self.settings, params)["run_id"])
 
     def prepare(self, trigger_id: str, rule: Rule = shares_a_word) -> str:
         """Do all of a run but its publication; returns its id."""

@@ -1,7 +1,9 @@
-"""Run a job of `jobs/` by its name, as a process of its own; the one place that knows how a job is run.
+"""Run a job of `jobs/` by its name; the one place that knows how a job is run.
 
-The job prints one JSON document, which becomes the task's result; what it logs goes to the task's log. An exit code
-that says a rerun would give the same (bad input, a missing requirement) fails the task without a retry.
+`SEMLABEL_JOB_RUNNER` says how: `process` (default), a process of its own, which prints one JSON document on stdout and
+logs on stderr; or `inline`, in the task's own process, for an Airflow in the foreground (`semlabel refresh`), where
+starting Python costs each job 3 s. The job's result becomes the task's. A failure that a rerun would repeat (bad input,
+a missing requirement) fails the task without a retry.
 """
 
 import json
@@ -9,13 +11,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, DownstreamTasksSkipped
 
 _FINAL_EXIT_CODES = {1: "a check did not hold", 2: "wrong usage", 3: "bad input", 4: "something needed is missing"}
+_RUNNERS = ("process", "inline")
 
 
 class JobOperator(BaseOperator):
@@ -24,34 +27,64 @@ class JobOperator(BaseOperator):
     Args:
         job: name of a module in `jobs/`.
         values: the job's parameters; templated.
-        only_if: templated count; the task is skipped where it renders to 0.
+        skip_at_zero: (count, task_ids): where the result's count is 0, these later tasks are skipped, all at once.
     """
 
-    template_fields = ("values", "only_if")
+    template_fields = ("values",)
 
-    def __init__(self, *, job: str, values: Mapping[str, str], only_if: str = "1", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        job: str,
+        values: Mapping[str, str],
+        skip_at_zero: tuple[str, Sequence[str]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.job = job
         self.values = dict(values)
-        self.only_if = only_if
+        self.skip_at_zero = skip_at_zero
         self._process: subprocess.Popen[str] | None = None
 
     def execute(self, context: Mapping[str, Any]) -> Any:
-        """Run the job's process to its end."""
-        if int(self.only_if) == 0:
-            raise AirflowSkipException(f"nothing left to do for {self.job}")
-        command = [sys.executable, "-m", "jobs.cli", "job", self.job, "--attempt", str(context["ti"].try_number)]
+        """Run the job to its end."""
+        runner = os.environ.get("SEMLABEL_JOB_RUNNER", "process")
+        if runner not in _RUNNERS:
+            raise AirflowFailException(f"SEMLABEL_JOB_RUNNER is {runner!r}: give one of {', '.join(_RUNNERS)}")
+        attempt = context["ti"].try_number
+        result = self._run_inline(attempt) if runner == "inline" else self._run_process(attempt)
+        if self.skip_at_zero and result[self.skip_at_zero[0]] == 0:
+            context["ti"].xcom_push("return_value", result)  # the exception takes the place of a return
+            raise DownstreamTasksSkipped(tasks=list(self.skip_at_zero[1]))  # type: ignore[no-untyped-call]
+        return result
+
+    def _run_process(self, attempt: int) -> Any:
+        command = [sys.executable, "-m", "jobs.cli", "job", self.job, "--attempt", str(attempt)]
         command += [part for name, value in self.values.items() for part in ("--set", f"{name}={value}")]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
         output, _ = self._process.communicate()
-        self._check(self._process.returncode)
+        if self._process.returncode != 0:
+            self._fail(self._process.returncode, "see the log above")
         return json.loads(output)
 
-    def _check(self, exit_code: int) -> None:
+    def _run_inline(self, attempt: int) -> Any:
+        from jobs.exit_codes import exit_code_of
+        from jobs.logs import log_to_stderr
+        from jobs.run_job import run_job
+        from jobs.settings import Settings
+        from mis_scoring.core.errors import SemlabelError
+
+        log_to_stderr()
+        try:
+            return json.loads(json.dumps(run_job(self.job, self.values, Settings(), attempt=attempt), default=str))
+        except SemlabelError as error:
+            sys.stderr.write(f"{error}\n")
+            self._fail(exit_code_of(error), str(error))
+
+    def _fail(self, exit_code: int, message: str) -> NoReturn:
         if exit_code in _FINAL_EXIT_CODES:
-            raise AirflowFailException(f"{self.job}: {_FINAL_EXIT_CODES[exit_code]}; see the log above")
-        if exit_code != 0:
-            raise AirflowException(f"{self.job} ended with exit code {exit_code}; see the log above")
+            raise AirflowFailException(f"{self.job}: {_FINAL_EXIT_CODES[exit_code]}: {message}")
+        raise AirflowException(f"{self.job} ended with exit code {exit_code}: {message}")
 
     def on_kill(self) -> None:
         """End the job's whole process group; what it had finished is kept, and a rerun goes on from there."""

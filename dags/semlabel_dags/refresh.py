@@ -1,13 +1,14 @@
 """The steps that every refresh run has, and its rounds."""
 
 from datetime import timedelta
+from typing import Any
 
 from airflow.sdk import TaskGroup, chain
-from airflow.sdk.bases.operator import BaseOperator
 
 from semlabel_dags.job_operator import JobOperator
 
 MAX_ROUNDS = 16  # `pin_inputs` refuses a run that would need more
+ROUND_JOBS = ("build_round", "score_round", "stop_early")
 DEFAULT_ARGS = {
     "owner": "semlabel",
     "retries": 2,
@@ -30,25 +31,30 @@ def run_step(job: str, *, is_after_rounds: bool = False) -> JobOperator:
     return JobOperator(task_id=job, job=job, values={"run_id": _RUN_ID}, trigger_rule=rule)
 
 
+def retrieve_candidates() -> JobOperator:
+    """Retrieval; without a member no round is needed."""
+    job = "retrieve_candidates"
+    return JobOperator(task_id=job, job=job, values={"run_id": _RUN_ID}, skip_at_zero=("members", _tasks_from(0)))
+
+
 def refresh_rounds() -> list[TaskGroup]:
-    """All rounds, one after the other; a round is skipped, and so are those after it, where no member is eligible."""
+    """All rounds, one after the other; those after the last one that any member needs are skipped."""
     groups = [_round(number) for number in range(MAX_ROUNDS)]
     chain(*groups)
     return groups
 
 
 def _round(number: int) -> TaskGroup:
-    eligible = ("retrieve_candidates", "members") if number == 0 else (f"round_{number - 1}.stop_early", "goes_on")
+    later = ("goes_on", _tasks_from(number + 1))
     with TaskGroup(group_id=f"round_{number}") as group:
-        build = _round_step("build_round", number, only_if=_result(*eligible))
-        chain(build, _round_step("score_round", number), _round_step("stop_early", number))
+        build, score = _round_step("build_round", number), _round_step("score_round", number)
+        chain(build, score, _round_step("stop_early", number, skip_at_zero=later))
     return group
 
 
-def _round_step(job: str, number: int, *, only_if: str = "1") -> BaseOperator:
-    values = {"run_id": _RUN_ID, "round": str(number)}
-    return JobOperator(task_id=job, job=job, values=values, only_if=only_if)
+def _round_step(job: str, number: int, **kwargs: Any) -> JobOperator:
+    return JobOperator(task_id=job, job=job, values={"run_id": _RUN_ID, "round": str(number)}, **kwargs)
 
 
-def _result(task_id: str, key: str) -> str:
-    return f"{{{{ (ti.xcom_pull(task_ids='{task_id}') or {{}}).get('{key}', 0) }}}}"
+def _tasks_from(first_round: int) -> list[str]:
+    return [f"round_{number}.{job}" for number in range(first_round, MAX_ROUNDS) for job in ROUND_JOBS]

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from jobs.settings import Settings
@@ -39,10 +41,28 @@ def migrate(settings: Settings) -> None:
         run_airflow(settings, "db", "migrate", quiet=True)
 
 
-def run_airflow(settings: Settings, *arguments: str, quiet: bool = False, env: dict[str, str] | None = None) -> int:
+def run_airflow(settings: Settings, *arguments: str, quiet: bool = False) -> int:
     """Run the `airflow` of this environment in the foreground and return its exit code."""
-    airflow = str(Path(sys.executable).parent / "airflow")
     output = subprocess.DEVNULL if quiet else None
+    return subprocess.run(_command(*arguments), env=_env(settings), stdout=output, check=False).returncode
+
+
+@contextmanager
+def started_airflow(settings: Settings, *arguments: str, env: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start the `airflow` of this environment, yield its process, and end it if the block fails."""
+    process = subprocess.Popen(_command(*arguments), env=_env(settings) | dict(env))
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
+def _command(*arguments: str) -> list[str]:
+    return [str(Path(sys.executable).parent / "airflow"), *arguments]
+
+
+def _env(settings: Settings) -> dict[str, str]:
     (settings.home / "airflow").mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([airflow, *arguments], env=airflow_env(settings) | (env or {}), stdout=output, check=False)
-    return done.returncode
+    return airflow_env(settings)

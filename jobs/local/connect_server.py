@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -25,18 +26,43 @@ _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _START_TIMEOUT_S = 120
 
 
-@contextmanager
-def connect_server(settings: Settings) -> Iterator[str]:
-    """Yield the URL of a Connect server, with its token; end it afterwards.
+@dataclass(frozen=True, kw_only=True)
+class ConnectServer:
+    """A server that was started, or one that was there.
 
-    Raises:
-        MissingRequirementError: the server did not start; its log is named.
+    Attributes:
+        url: with its token.
+        process: None where the server is not ours.
     """
+
+    url: str
+    process: "subprocess.Popen[bytes] | None"
+    port: int
+    log: Path
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was started here."""
+        return self.process is not None
+
+    def wait_until_listening(self) -> None:
+        """Return when clients can connect.
+
+        Raises:
+            MissingRequirementError: the server did not start; its log is named.
+        """
+        if self.process is not None:
+            _wait_until_listening(self.process, self.port, self.log)
+
+
+@contextmanager
+def connect_server(settings: Settings) -> Iterator[ConnectServer]:
+    """Start a Connect server unless there is one, yield at once (it starts in some 8 s), and end it afterwards."""
+    log = settings.home / "logs" / "spark-connect.log"
     if settings.spark_connect_url:
-        yield settings.spark_connect_url
+        yield ConnectServer(url=settings.spark_connect_url, process=None, port=0, log=log)
         return
     port, token = _free_port(), secrets.token_urlsafe(24)
-    log = settings.home / "logs" / "spark-connect.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as output:
         process = subprocess.Popen(
@@ -47,8 +73,7 @@ def connect_server(settings: Settings) -> Iterator[str]:
             env=os.environ | _server_env(token),
         )
     try:
-        _wait_until_listening(process, port, log)
-        yield f"sc://localhost:{port}/;token={token}"
+        yield ConnectServer(url=f"sc://localhost:{port}/;token={token}", process=process, port=port, log=log)
     finally:
         _end(process)
 
@@ -114,7 +139,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 if __name__ == "__main__":  # for a shell: prints the URL and serves until it is ended
-    with connect_server(Settings()) as url:
-        sys.stdout.write(url + "\n")
+    with connect_server(Settings()) as server:
+        server.wait_until_listening()
+        sys.stdout.write(server.url + "\n")
         sys.stdout.flush()
         signal.pause()

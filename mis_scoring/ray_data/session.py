@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,15 @@ def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[str]:
     if ray.is_initialized():
         yield _address()
     elif private is None:
+        # left open: the next round of this process finds its worker processes warm
         _init(address=address, runtime_env={"env_vars": {"OMP_WAIT_POLICY": WAIT_POLICY}})
-        yield from _until_done()
+        yield address
     else:
         try:
             _start_private(private, num_cpus)
-            yield from _until_done()
+            yield _address()
         finally:
+            ray.shutdown()
             shutil.rmtree(private, ignore_errors=True)
 
 
@@ -60,25 +63,22 @@ def _private_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="slr-", dir="/tmp"))  # sockets below it must stay under 107 bytes
     token = folder / "token"
     token.touch(mode=0o600)
-    token.write_text(secrets.token_hex(32))
+    token.write_text(_token())
     # Ray turns token authentication on when it finds a token in the home folder: always name one of our own
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
     return folder
+
+
+@cache
+def _token() -> str:
+    """One token for all private Rays of this process: Ray's client reads it once."""
+    return secrets.token_hex(32)
 
 
 def _address() -> str:
     import ray
 
     return str(ray.get_runtime_context().gcs_address)
-
-
-def _until_done() -> Iterator[str]:
-    import ray
-
-    try:
-        yield _address()
-    finally:
-        ray.shutdown()
 
 
 def _start_private(folder: Path, num_cpus: int) -> None:
