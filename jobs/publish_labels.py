@@ -16,7 +16,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from jobs.artifact_folder import load_artifact
 from jobs.coverage import latest_coverage, standing
-from jobs.inputs import faulty_catalog, with_profile_hash
+from jobs.inputs import with_profile_hash
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
 from jobs.ledger import PUBLISHED, event_payload
@@ -38,6 +38,7 @@ from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.profiles import PROFILES
+from schemas.quarantine import QUARANTINE
 from schemas.round_outcomes import ROUND_OUTCOMES
 
 _SEQUENCE = "semlabel-labels"
@@ -124,7 +125,8 @@ def _found_labels(spark: SparkSession, root: Path, pins: Pins, members: DataFram
 
 def _entries(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     catalog = read(spark, root, CATALOG, version=pins.catalog_delta_version)
-    faulty = faulty_catalog(catalog).select(F.col("key").alias("qualification_id"), F.lit(True).alias("is_quarantined"))
+    aside = read(spark, root, QUARANTINE, run_id=pins.run_id).where("table = 'catalog'")
+    faulty = aside.select(F.col("key").alias("qualification_id"), F.lit(True).alias("is_quarantined"))
     item_hash = text_hash(item_text(F.col("text"), load_artifact(pins).prompt))
     entries = catalog.select("qualification_id", "status", item_hash.alias("item_hash"))
     return entries.join(faulty.distinct(), "qualification_id", "left").dropDuplicates(["qualification_id"])

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.inputs import faulty_catalog, faulty_profiles, usable_catalog, usable_profiles, with_profile_hash
+from jobs.item_length import too_long_entries
 from jobs.pins import Pins
 from jobs.quarantine import set_aside
 from jobs.rendering import text_hash
@@ -49,7 +50,9 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     pins = pins_of(root, params.run_id)
     all_profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
     all_entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
-    profiles, entries = usable_profiles(all_profiles), usable_catalog(all_entries)
+    profiles, usable_entries = usable_profiles(all_profiles), usable_catalog(all_entries)
+    too_long = too_long_entries(usable_entries, pins)
+    entries = usable_entries.join(too_long, usable_entries["qualification_id"] == too_long["key"], "left_anti")
     sections = _stage(to_sections(profiles), settings, pins, "sections")
     texts = sections.select("text").union(entries.select("text")).distinct().withColumn("text_hash", _hash("text"))
     n_embedded = _embed_new(spark, settings, pins, texts)
@@ -65,7 +68,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     written = read(spark, root, CANDIDATES, run_id=pins.run_id)
     wordless = profiles.join(written, "member_id", "left_anti")
     unembedded = entries.join(indexed, "qualification_id", "left_anti")
-    set_aside(_faults(all_profiles, all_entries, wordless, unembedded), root, run_id=pins.run_id, step=STEP)
+    faults = _faults(all_profiles, all_entries, wordless, unembedded, too_long)
+    set_aside(faults, root, run_id=pins.run_id, step=STEP)
     return _counts(settings, pins) | {"texts_embedded": n_embedded}
 
 
@@ -184,15 +188,17 @@ def _with_pins(ranked: DataFrame, profiles: DataFrame, pins: Pins) -> DataFrame:
     )
 
 
-def _faults(profiles: DataFrame, entries: DataFrame, wordless: DataFrame, unembedded: DataFrame) -> DataFrame:
+def _faults(
+    profiles: DataFrame, entries: DataFrame, wordless: DataFrame, unembedded: DataFrame, too_long: DataFrame
+) -> DataFrame:
     nothing = F.lit("embeds to nothing").alias("reason")
     parts = {
         "profiles": faulty_profiles(profiles).union(
             wordless.select(F.col("member_id").alias("key"), nothing, _hash("profile_text").alias("value_hash"))
         ),
-        "catalog": faulty_catalog(entries).union(
-            unembedded.select(F.col("qualification_id").alias("key"), nothing, _hash("text").alias("value_hash"))
-        ),
+        "catalog": faulty_catalog(entries)
+        .union(unembedded.select(F.col("qualification_id").alias("key"), nothing, _hash("text").alias("value_hash")))
+        .union(too_long),
     }
     tagged = [rows.withColumn("table", F.lit(table)) for table, rows in parts.items()]
     return tagged[0].union(tagged[1]).dropDuplicates(["table", "key"])

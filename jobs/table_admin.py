@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from deltalake import DeltaTable, Schema
+from deltalake import DeltaTable, Field, Schema
+from deltalake.schema import PrimitiveType
 
 from jobs.errors import MissingRequirementError, SchemaError
 from jobs.table_path import table_exists, table_path
@@ -45,15 +46,19 @@ def require(root: Path, *tables: Table) -> None:
 
 
 def _require_columns(table: Table, delta: DeltaTable) -> None:
-    found = {field.name: field.type for field in delta.schema().fields}
+    found = {field.name: field for field in delta.schema().fields}
     faults = []
     for column in Schema.from_arrow(table.columns).fields:
         if column.name not in found:
-            faults.append(f"column {column.name} ({table.columns.field(column.name).type}) is missing")
-        elif found[column.name] != column.type:
-            faults.append(f"column {column.name} is {found[column.name]}, expected {column.type}")
+            faults.append(f"column {column.name} ({_type_name(column)}) is missing")
+        elif found[column.name].type != column.type:
+            faults.append(f"column {column.name} is {_type_name(found[column.name])}, expected {_type_name(column)}")
     if faults:
         raise SchemaError(f"table {table.name}", faults)
+
+
+def _type_name(column: Field) -> str:
+    return column.type.type if isinstance(column.type, PrimitiveType) else column.type.to_json()
 
 
 def current_version(root: Path, table: Table) -> int:

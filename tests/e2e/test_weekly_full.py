@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.tiny_labeler import write_tiny_labeler
+
 pytestmark = pytest.mark.slow
 MEMBERS = 30
 REFRESH = ("refresh", "weekly_full", "--candidates", "150", "--json")  # three rounds of 50
@@ -122,3 +124,20 @@ def test_the_audit_tells_the_states_apart(machine: Machine, second: dict[str, An
     assert stopped["state"] == "not_evaluated" and "stopped early" in stopped["reason"]
     assert machine.run("audit", label["member_id"], "skill:none", "--json")["state"] == "not_in_catalog"
     assert machine.run("audit", "nobody", label["qualification_id"], "--json")["state"] == "not_evaluated"
+
+
+def test_a_larger_k_scores_only_the_new_candidates(machine: Machine, second: dict[str, Any]) -> None:
+    third = machine.run("refresh", "weekly_full", "--candidates", "200", "--json")
+    assert third["counts"]["pairs_reused"] == second["counts"]["judgments"]
+    assert third["counts"]["scored"] == third["counts"]["judgments"] - second["counts"]["judgments"] > 0
+    assert third["counts"]["engines_started"] == 1, "three of the four rounds were known"
+    assert set(third["changes"]) <= {"added"}
+
+
+def test_another_scorer_reuses_nothing(machine: Machine, tmp_path: Path) -> None:
+    artifact = write_tiny_labeler(tmp_path / "tiny", candidates_per_round=50)
+    machine.run("labeler", "register", str(tmp_path / "tiny"), "--alias", "champion")
+    report = machine.run("refresh", "weekly_full", "--candidates", "50", "--json")
+    assert report["pins"]["scorer_id"] == artifact.scorer_id
+    assert report["counts"]["scored"] == report["counts"]["judgments"] == 50 * MEMBERS
+    assert report["counts"]["pairs_reused"] == 0

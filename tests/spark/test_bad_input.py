@@ -25,6 +25,7 @@ FAULTY_TEXTS: dict[str, str | None] = {
 
 
 FAULTY_ENTRIES = [("q-painting", "another painting"), ("q-textless", " "), (None, "nameless")]
+TOO_LONG = "nursing " * 300
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def after_bad_input(world: World) -> World:
     world.put_profiles(PROFILE_TEXTS | ODD_TEXTS | FAULTY_TEXTS | turned_bad, version=2)
     rows = [
         {"qualification_id": key, "category": "skill", "text": text, "status": "active"}
-        for key, text in [*CATALOG_TEXTS.items(), *FAULTY_ENTRIES]
+        for key, text in [*CATALOG_TEXTS.items(), *FAULTY_ENTRIES, ("q-long", TOO_LONG)]
     ]
     world.put(CATALOG, rows)
     world.result = world.refresh("bad", lambda q, c: None if "engine fails" in q else shares_a_word(q, c))
@@ -48,7 +49,8 @@ def test_bad_rows_are_set_aside_and_the_run_goes_on(after_bad_input: World) -> N
     world = after_bad_input
     aside = {(row["table"], row["key"]): row["reason"] for row in world.rows("quarantine")}
     assert {key for table, key in aside if table == "profiles"} == {*FAULTY_TEXTS, "dan", "ann"}
-    assert {key for table, key in aside if table == "catalog"} == {"q-painting", "q-textless", ""}
+    assert {key for table, key in aside if table == "catalog"} == {"q-painting", "q-textless", "", "q-long"}
+    assert aside["catalog", "q-long"].endswith(" tokens; the labeler takes 128 an item")
     assert aside["catalog", "q-painting"] == "several rows with this qualification_id"
     assert aside["profiles", "ann"].startswith("not scored: ")
     labels = world.labels()
