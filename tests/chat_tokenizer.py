@@ -34,18 +34,25 @@ def qwen_words() -> Any:
 
 
 def write_chat_tokenizer(
-    path: Path, *, words: Any = None, special_tokens: Sequence[str] = CHAT_TOKENS, unspecial: Sequence[str] = ()
+    path: Path,
+    *,
+    words: Any = None,
+    special_tokens: Sequence[str] = CHAT_TOKENS,
+    unspecial: Sequence[str] = (),
+    has_normalizer: bool = True,
 ) -> Path:
     """Train and write a tokenizer.json.
 
     Args:
         words: the pre-tokenizer; SmolLM2's by default.
         unspecial: added tokens that are not special.
+        has_normalizer: whether signs are composed first, as in Qwen's.
     """
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.NFC()
+    if has_normalizer:
+        tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = words or smollm_words()
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
