@@ -75,6 +75,14 @@ def test_no_control_character_and_no_markup_of_a_profile_reaches_the_terminal(to
     assert text.count("]") >= 2
 
 
+def test_a_token_that_looks_like_markup_is_printed_as_it_is(tmp_path: Path) -> None:
+    path = write_chat_tokenizer(tmp_path / "tokenizer.json", special_tokens=("[bold]", "[/INST]"))
+    layout = replace(CHAT.layout, name="inst", query_prefix="[bold]", item_suffix="[/INST]")
+    text = printed(prompt_document(replace(CHAT, layout=layout), path, "nurse", "tax law"))
+    assert "[bold]" in text
+    assert "[/INST]" in text
+
+
 def test_each_token_is_one_line_and_the_answer_position_is_marked(tokenizer_json: Path) -> None:
     document = prompt_document(CHAT, tokenizer_json, "nurse", "tax law", "5+ years")
     lines = printed(document).splitlines()
