@@ -63,7 +63,10 @@ def answer_faults(tokenizer: PromptTokenizer, answers: tuple[str, str]) -> Itera
 
 
 def split_faults(tokenizer: PromptTokenizer) -> Iterator[str]:
-    """Yield whether query and item, tokenized apart, are other tokens than together, on the awkward texts."""
+    """Yield whether query and item, tokenized apart, are other tokens than together, on the awkward texts.
+
+    The border of template and profile is no part of this: it is fixed, so that a profile can't change the template.
+    """
     texts = [*AWKWARD_TEXTS, *texts_that_spell(list(tokenizer.special_tokens)[:N_SPECIAL_TOKENS])]
     wrong = list(tokenizer.wrong_splits(texts, texts))
     if wrong:
