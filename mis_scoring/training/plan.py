@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mis_scoring.training.batches import LENGTH_MULTIPLE, Batch, collate
+from mis_scoring.training.batches import LENGTH_MULTIPLE, Batch, by_padded_tokens, collate
 from mis_scoring.training.examples import TrainingExample, split_items
 
 
@@ -83,25 +83,13 @@ class StepPlan:
             yield from split_items(group, items_per_example=1)
             return
         start, tokens = 0, len(group.query)
+        limit = self.tokens_per_batch // LENGTH_MULTIPLE * LENGTH_MULTIPLE  # a row is padded to such a length
         for place, item in enumerate(group.items):
-            if place > start and tokens + len(item) > self.tokens_per_batch:
+            if place > start and tokens + len(item) > limit:
                 yield _part(group, start, place)
                 start, tokens = place, len(group.query)
             tokens += len(item)
         yield _part(group, start, len(group.items))
-
-
-def by_padded_tokens(lengths: Sequence[int], *, limit: int) -> Iterator[list[int]]:
-    """Yield places, shortest rows first, so that rows x padded length stays within the limit; at least one each."""
-    chosen: list[int] = []
-    for place in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        padded = -(-lengths[place] // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
-        if chosen and padded * (len(chosen) + 1) > limit:
-            yield chosen
-            chosen = []
-        chosen.append(place)
-    if chosen:
-        yield chosen
 
 
 def _shuffled(example: TrainingExample, rng: random.Random) -> TrainingExample:
@@ -118,7 +106,6 @@ def _cut(group: TrainingExample, room: int, pairs_per_step: int) -> Iterator[Tra
         end = min(len(group.items), start + room)
         yield _part(group, start, end)
         start, room = end, pairs_per_step
-    return
 
 
 def _part(group: TrainingExample, start: int, end: int) -> TrainingExample:

@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 def row(member: int, qualification: int, answer: str, **changes: Any) -> dict[str, Any]:
     return {
         "member_id": f"m{member}",
-        "profile_text": f"Profile of {member},\nwith a line break and a \"quote\"",
+        "profile_text": f'Profile of {member},\nwith a line break and a "quote"',
         "qualification_id": f"q{qualification}",
         "qualification_text": f"qualification {qualification}",
         "answer": answer,
