@@ -61,7 +61,8 @@ def _csv_rows(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _json_rows(path: Path) -> list[Mapping[str, Any]]:
-    rows, broken = [], []
+    rows: list[Mapping[str, Any]] = []
+    broken: list[int] = []
     with _open(path) as file:
         for number, value in enumerate(_parsed(file), 1):
             if isinstance(value, dict):

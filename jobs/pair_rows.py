@@ -6,6 +6,7 @@ Faults of one kind are one sentence with their rows; it never holds a profile.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -48,7 +49,7 @@ def to_rows(raw: Sequence[Mapping[str, Any]]) -> tuple[list[PairRow], list[str]]
         return [], [f"column {name} is missing; a pairs file needs {', '.join(REQUIRED)}" for name in missing]
     rows, wrong, texts = [], _Faults(), dict[str, str]()
     for number, values in enumerate(raw, 1):
-        row = _row(number, values, texts, lambda fault, n=number: wrong.add(fault, n))
+        row = _row(number, values, texts, partial(wrong.add, number=number))
         if row is not None:
             rows.append(row)
     return rows, wrong.sentences()

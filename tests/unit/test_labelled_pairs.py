@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,14 +44,15 @@ def write(path: Path, rows: Sequence[Row]) -> Path:
     if name.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist([dict(r) for r in rows]), path)
         return path
-    opened = gzip.open(path, "wt", encoding="utf-8") if path.name.endswith(".gz") else path.open("w", encoding="utf-8")
-    with opened as file:
-        if name.endswith(".csv"):
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        else:
-            file.writelines(json.dumps(r) + "\n" for r in rows)
+    text = io.StringIO(newline="")
+    if name.endswith(".csv"):
+        writer = csv.DictWriter(text, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        text.writelines(json.dumps(r) + "\n" for r in rows)
+    content = text.getvalue().encode()
+    path.write_bytes(gzip.compress(content) if path.name.endswith(".gz") else content)
     return path
 
 
