@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.prepare_evaluation import K, MEMBERS_PER_CHUNK, evaluation_members
+from jobs.prepare_evaluation import MEMBERS_PER_CHUNK, K, evaluation_members
 from jobs.sample.catalog import sample_catalog
-from jobs.sample.esco import ESCO_FILE, Esco, read_esco
+from jobs.sample.esco import ESCO_FILE, read_esco
 from jobs.sample.members import SampleMember, sample_members
 from jobs.sample.neighbours import BatchEmbedder
 from jobs.sample.seeds import PAIRS_SEED_FROM
@@ -48,6 +48,7 @@ def sample_pairs(
     *,
     n_members: int,
     pairs_per_member: int = PAIRS_PER_MEMBER,
+    supported_share: float = 0.0,
     seed: int = 0,
     threads: int = 1,
 ) -> dict[str, int]:
@@ -56,53 +57,63 @@ def sample_pairs(
     Takes some 20 s for the catalog and 0.2 s a member on one core.
 
     Args:
+        supported_share: at least this share of a member's pairs is supported, as far as retrieval found so many;
+            0 keeps retrieval's own share, some 7%. More teaches faster, but a threshold chosen on a part of the same
+            file is then one for another share than a refresh meets.
         seed: other members for another seed, none of them elsewhere in the sample.
     Raises:
         MissingRequirementError: ESCO's file or the embedding model is not there.
         FaultsError: the file's form or a number makes no sense.
     """
-    _require(data_dir, out_file, n_members=n_members, pairs_per_member=pairs_per_member, seed=seed)
+    _require_data(data_dir)
+    _require_sense(out_file, n_members, pairs_per_member, supported_share, seed)
     esco = read_esco(data_dir / ESCO_FILE)
     embedder = BatchEmbedder(data_dir / "minilm", threads=threads)
-    rows = _rows(esco, embedder, n_members=n_members, pairs_per_member=pairs_per_member, seed=PAIRS_SEED_FROM + seed)
+    told, catalog = seen_wordings(esco), sample_catalog(esco)
+    members = list(
+        sample_members(told, catalog, n_members=n_members, seed=PAIRS_SEED_FROM + seed, without=unseen_concepts(esco))
+    )
+    # all entries are ranked, so that those beyond the retrieved ones have their similarity too
+    judged = evaluation_members(esco, catalog, members, embedder, k=len(catalog))
+    rows = (
+        [_row(found, c) for c in _chosen(member, found, n=pairs_per_member, supported_share=supported_share)]
+        for member, found in zip(members, judged, strict=True)
+    )
     counts = {"members": n_members, "pairs": 0, "yes": 0, "no": 0, "unknown": 0}
     out_file.parent.mkdir(parents=True, exist_ok=True)
     _write(out_file, _counted(rows, counts))
     return counts
 
 
-def _require(data_dir: Path, out_file: Path, *, n_members: int, pairs_per_member: int, seed: int) -> None:
+def _require_data(data_dir: Path) -> None:
     for needed in (data_dir / ESCO_FILE, data_dir / "minilm" / "model.safetensors"):
         if not needed.exists():
             raise MissingRequirementError(f"{needed} is missing: run `make setup`")
+
+
+def _require_sense(out_file: Path, n_members: int, pairs_per_member: int, supported_share: float, seed: int) -> None:
     faults = [] if out_file.suffix in (".csv", ".parquet") else [f"{out_file.name} ends with neither .csv nor .parquet"]
     faults += [f"members is {n_members}: want at least 1"] if n_members < 1 else []
     faults += [] if 1 <= pairs_per_member <= K else [f"pairs_per_member is {pairs_per_member}: want 1 to {K}"]
+    faults += [] if 0 <= supported_share <= 1 else [f"supported_share is {supported_share}: want 0 to 1"]
     faults += [f"seed is {seed}: want 0 or more"] if seed < 0 else []
     if faults:
         raise FaultsError("sample pairs", faults)
 
 
-def _rows(
-    esco: Esco, embedder: BatchEmbedder, *, n_members: int, pairs_per_member: int, seed: int
-) -> Iterator[list[dict[str, Any]]]:
-    """Yield each member's rows."""
-    told, catalog = seen_wordings(esco), sample_catalog(esco)
-    members = list(sample_members(told, catalog, n_members=n_members, seed=seed, without=unseen_concepts(esco)))
-    # all entries are ranked, so that those beyond the retrieved ones have their similarity too
-    judged = evaluation_members(esco, catalog, members, embedder, k=len(catalog))
-    for member, found in zip(members, judged, strict=True):
-        yield [_row(found, c) for c in _chosen(member, found, n=pairs_per_member, seed=seed)]
-
-
-def _chosen(member: SampleMember, found: EvaluationMember, *, n: int, seed: int) -> list[EvaluationCandidate]:
-    rng = random.Random(f"semlabel pairs {seed}/{member.member_id}")
+def _chosen(
+    member: SampleMember, found: EvaluationMember, *, n: int, supported_share: float
+) -> list[EvaluationCandidate]:
+    """Draw a member's pairs: a few hard negatives, supported ones up to their share, and any retrieved."""
+    rng = random.Random(f"semlabel pairs {member.member_id}")
     by_id = {c.qualification_id: c for c in found.candidates}
-    hard = [by_id[q] for q in dict.fromkeys(hard_negatives(rng, member.facts)) if q in by_id]
-    hard = [c for c in hard if c.answer == UNSUPPORTED][: round(HARD_SHARE * n)]
-    named = {c.qualification_id for c in hard}
-    retrieved = [c for c in found.candidates[:K] if c.qualification_id not in named]
-    return rng.sample(retrieved, n - len(hard)) + hard
+    nearly = [by_id[q] for q in dict.fromkeys(hard_negatives(rng, member.facts)) if q in by_id]
+    hard = [c for c in nearly if c.answer == UNSUPPORTED][: round(HARD_SHARE * n)]
+    retrieved = list(found.candidates[:K])
+    supported = [c for c in retrieved if c.answer == SUPPORTED]
+    first = rng.sample(supported, min(len(supported), round(supported_share * n), n - len(hard))) + hard
+    taken = {c.qualification_id for c in first}
+    return first + rng.sample([c for c in retrieved if c.qualification_id not in taken], n - len(first))
 
 
 def _row(member: EvaluationMember, candidate: EvaluationCandidate) -> dict[str, Any]:
@@ -151,6 +162,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="a .csv or .parquet file")
     parser.add_argument("--members", type=int, default=400)
     parser.add_argument("--pairs-per-member", type=int, default=PAIRS_PER_MEMBER)
+    parser.add_argument("--supported-share", type=float, default=0.0, help="of a member's pairs, at the least")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
@@ -159,6 +171,7 @@ def main() -> None:
         args.out,
         n_members=args.members,
         pairs_per_member=args.pairs_per_member,
+        supported_share=args.supported_share,
         seed=args.seed,
         threads=args.threads,
     )

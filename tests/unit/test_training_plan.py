@@ -122,7 +122,9 @@ def test_the_operations_are_those_that_torch_counts_for_the_matrices() -> None:
     with FlopCounterMode(display=False) as counter:
         losses(decoder, batch, n_lm_tokens=0)[0].backward()
     counted = sum(
-        flops for op, flops in counter.get_flop_counts()["Global"].items() if op in (torch.ops.aten.mm, torch.ops.aten.addmm)
+        flops
+        for op, flops in counter.get_flop_counts()["Global"].items()
+        if op in (torch.ops.aten.mm, torch.ops.aten.addmm)
     )
     size = ModelSize.of(decoder)
     matrices = example_flops(size, example) - 12 * size.n_attention * seen_pairs(50, [7, 7])
