@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -129,6 +131,15 @@ def test_packed_and_single_item_training_end_with_the_same_model(
     for name, tensor in weights[0].items():
         for other in weights[1:]:
             torch.testing.assert_close(tensor, other[name], rtol=1e-3, atol=2e-4)
+
+
+def test_nothing_of_the_platform_is_loaded() -> None:
+    platform = ("airflow", "deltalake", "mlflow", "pydantic", "pyspark", "ray")
+    code = (
+        f"import sys, jobs.finetune_labeler, jobs.merge_adapter; print([n for n in {platform!r} if n in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert ended.stdout.strip() == "[]"
 
 
 class Killed(Exception):
