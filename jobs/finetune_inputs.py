@@ -14,7 +14,7 @@ from mis_scoring.core.identity import digest, file_digest, text_hash
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.engines.architecture import architecture_faults
-from mis_scoring.evaluation.members import read_members
+from mis_scoring.evaluation.members import SUPPORTED, UNSUPPORTED, read_members
 from mis_scoring.training.base import BaseModelError, read_base_config
 
 MAX_TOO_LONG_SHARE = 0.05  # of a split's members; more of them is a wrong base, not a few odd profiles
@@ -51,7 +51,7 @@ def read_inputs(
     Args:
         max_tokens: the longest pair that the base takes.
     Raises:
-        FaultsError: too many members have pairs that are longer.
+        FaultsError: too many members have pairs that are longer, or an answer is missing from a split.
         MissingRequirementError: there are no splits.
     """
     tokenizer = PromptTokenizer(base_dir / "tokenizer.json", contract.layout)
@@ -106,9 +106,14 @@ def _examples(
     members = read_members(path)[:n_members]
     found = pair_examples(members, tokenizer, max_tokens=max_tokens)
     named = [f"member {m!r} has a pair of {n} tokens, {max_tokens} are possible" for m, n in found.too_long.items()]
-    if not found.examples or len(named) > MAX_TOO_LONG_SHARE * len(members):
+    if len(named) > MAX_TOO_LONG_SHARE * len(members):
         remedy = f"{len(named)} of {len(members)} members in all: shorten profiles, or take a base of a longer context"
-        raise FaultsError(str(path), [*named[:_SHOWN], remedy] if named else ["it holds no decided pair"])
+        raise FaultsError(str(path), [*named[:_SHOWN], remedy])
+    answers = {answer for example in found.examples for answer in example.answers}
+    absent = [word for word, answer in ((SUPPORTED, True), (UNSUPPORTED, False)) if answer not in answers]
+    if absent:
+        read = f"the {len(members)} members that are read"
+        raise FaultsError(str(path), [f"no pair of {read} is {word}: read or split more of them" for word in absent])
     for line in named:
         log(f"left out of {split}: {line}")
     return found

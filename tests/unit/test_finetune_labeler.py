@@ -255,5 +255,9 @@ def test_answers_of_two_tokens_and_choices_without_sense_are_refused(work: Path,
     with pytest.raises(FaultsError) as refused:
         train(work, base, epochs=0, learning_rate=-1.0, dtype="int8")
     assert len(refused.value.faults) == 3
+    path = work / "splits" / "validation.jsonl.gz"
+    write_members(path, sorted(read_members(path), key=lambda m: len(m.supported)))
+    with pytest.raises(FaultsError, match="no pair of the 1 members that are read is supported"):
+        train(work, base, validation_members=1)
     with pytest.raises(MissingRequirementError, match="split your pairs first"):
         train(tmp_path / "empty", base)
