@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ def write_artifact(
 ) -> LabelerArtifact:
     """Copy the checkpoint and write `labeler.json` beside it; what lay in the folder is replaced.
 
+    The evaluation is stored with the scorer and the threshold that it is of (`measured`), so that figures cannot pass
+    for those of another one.
+
     Raises:
         ArtifactError: what was written does not load.
     """
@@ -43,10 +47,11 @@ def write_artifact(
         round_rule=round_rule,
         tie_eps=tie_eps,
         domain=domain,
-        evaluation=evaluation,
+        evaluation={},
         digests=digests_of(folder),
     )
-    artifact.save(folder)
+    measured = {"scorer_id": artifact.scorer_id, "threshold": threshold}
+    replace(artifact, evaluation={**evaluation, "measured": measured}).save(folder)
     return LabelerArtifact.load(folder)
 
 
