@@ -1,7 +1,9 @@
 """Put a registered version through the five checks of the paper's Table 1, and keep the result with it in MLflow."""
 
 import json
+import tempfile
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from jobs.gate_checks import CHECKS, Gated, run_checks
@@ -44,12 +46,12 @@ def gate_of(settings: Settings, version: str) -> dict[str, Any] | None:
 
     client = registry_client(settings)
     run_id = str(client.get_model_version(settings.labeler_name, version).run_id)
-    try:
-        path = client.download_artifacts(run_id, GATE_FILE)
-    except (MlflowException, OSError):  # a store says in one of these ways that there is no such file
-        return None
-    with open(path, encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            path = client.download_artifacts(run_id, GATE_FILE, scratch)
+        except (MlflowException, OSError):  # a store says in one of these ways that there is no such file
+            return None
+        found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     return found
 
 
