@@ -14,7 +14,8 @@ from jobs.mlflow_client import registry_client
 from jobs.settings import Settings
 from mis_scoring.core.errors import ArtifactError
 
-GATE_FILE = "gate/gate.json"
+GATE_PATH = "gate"
+GATE_FILE = f"{GATE_PATH}/gate.json"
 PASSED, FAILED = "passed", "failed"
 
 
@@ -42,15 +43,12 @@ def gate_labeler(settings: Settings, named: str, *, limits: GateLimits) -> GateR
 
 def gate_of(settings: Settings, version: str) -> dict[str, Any] | None:
     """Return the stored result of a version's last gate; None where there is none."""
-    from mlflow.exceptions import MlflowException
-
     client = registry_client(settings)
     run_id = str(client.get_model_version(settings.labeler_name, version).run_id)
+    if GATE_FILE not in [file.path for file in client.list_artifacts(run_id, GATE_PATH)]:
+        return None
     with tempfile.TemporaryDirectory() as scratch:
-        try:
-            path = client.download_artifacts(run_id, GATE_FILE, scratch)
-        except (MlflowException, OSError):  # a store says in one of these ways that there is no such file
-            return None
+        path = client.download_artifacts(run_id, GATE_FILE, scratch)
         found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     return found
 
