@@ -6,7 +6,6 @@ artifact: the same evaluation makes the same artifact.
 """
 
 import json
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,24 +18,22 @@ from jobs.errors import FaultsError
 from jobs.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
 from jobs.labeler_artifact import without_bins, write_artifact
 from jobs.labeler_scoring import LabelerPrompt, LabelerScorer, contract_of
+from jobs.reference_check import ReferenceCheck, check_against_reference
 from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.readout import FloatArray, margin_of
 from mis_scoring.core.rounds import RoundRule
-from mis_scoring.core.tie import in_tie_band
 from mis_scoring.engines.registry import make_engine
 from mis_scoring.evaluation.borderline import borderline_pairs
 from mis_scoring.evaluation.flips import FlipMatrix
 from mis_scoring.evaluation.judgement import Cuts, scored_pairs
 from mis_scoring.evaluation.label_cost import LabelCost
-from mis_scoring.evaluation.order_sensitivity import arranged_margins, order_sensitivity
 from mis_scoring.evaluation.slice_figures import leading_figures, slice_figures, without_nan
 from mis_scoring.evaluation.stops import stop_summary
 from mis_scoring.evaluation.targets import BEST_F1, Target
 from mis_scoring.evaluation.thresholds import best_margin, threshold_of_margin
-from mis_scoring.evaluation.tie_band import TieBand, rounded_up
+from mis_scoring.evaluation.tie_band import rounded_up
 
-LOG = logging.getLogger(__name__)
 TIE_PAIRS = 100_000
 DERIVED_MEMBERS = 200
 DEFAULT_RULE = RoundRule(candidates_per_round=50, stop_below=0.02)
@@ -54,6 +51,16 @@ class Scored:
     def flat(self, name: str) -> FloatArray:
         """Return a slice's margins, (n_pairs,)."""
         return np.concatenate([np.zeros(0, np.float32), *self.margins[name]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the scored members say: cuts, the threshold that they round to, and the reference's margins."""
+
+    aim: Target
+    cuts: Cuts
+    threshold: float
+    reference: ReferenceCheck
 
 
 def evaluate_work(
@@ -83,23 +90,22 @@ def evaluate_work(
         DataError: no threshold reaches the target.
     """
     began = time.monotonic()
-    aim = Target.parse(target)
-    contract = _contract(work_dir)
+    aim, contract = Target.parse(target), _contract(work_dir)
     slices = read_slices(work_dir, derived_members=derived_members)
     scorer = _scorer(work_dir / "model", contract, engine, threads, round_rule)
     scored = _score(scorer, slices, where=str(work_dir / "splits"))
     cuts, threshold = _choose(scored, aim)
-    tie, order, alone = _against_reference(work_dir / "model", scorer, scored, threshold, tie_pairs, derived_members)
-    figures: dict[str, Any] = {
-        "target": str(aim),
-        "slices": {part: slice_figures(slices[part], scored.margins[part], cuts) for part in slices},
-        "tie": asdict(tie) | {"tie_eps": rounded_up(tie.tie_eps), "share": tie.share, "engine": engine},
-        "order": order,
-        "stops": stop_summary([m >= cuts.margin for m in scored.margins[TEST] if len(m)], round_rule),
-        "cost": scored.cost.token_figures() | {"engine_max_tokens": scorer.engine.max_tokens},
-    }
-    apart = [part for part in slices if part not in (VALIDATION, TEST)]
-    figures = without_nan(leading_figures(figures["slices"], apart) | figures)
+    reference = check_against_reference(
+        work_dir / "model",
+        scorer,
+        slices[TEST],
+        scored.margins[TEST],
+        threshold=threshold,
+        n_pairs=tie_pairs,
+        order_members=derived_members,
+    )
+    verdict = Verdict(aim=aim, cuts=cuts, threshold=threshold, reference=reference)
+    figures = _figures(scorer, scored, verdict, round_rule)
     artifact = write_artifact(
         work_dir / "labeler",
         work_dir / "model",
@@ -107,21 +113,13 @@ def evaluate_work(
         contract=contract,
         threshold=threshold,
         round_rule=round_rule,
-        tie_eps=rounded_up(tie.tie_eps),
+        tie_eps=figures["tie"]["tie_eps"],
         domain=domain,
         evaluation=without_bins(figures),
     )
-    figures |= {
-        "labeler": artifact.name,
-        "artifact_id": artifact.artifact_id,
-        "scorer_id": artifact.scorer_id,
-        "threshold": threshold,
+    figures |= _of_artifact(artifact) | {
         "margin": cuts.margin,
         "cosine_cut": cuts.similarity,
-        "round_rule": vars(round_rule),
-        "prompt": vars(contract.layout),
-        "label_tokens": dict(artifact.label_tokens),
-        "domain": dict(domain),
         "members_digest": members_digest(slices[TEST]),
         "engine": dict(scorer.engine.fingerprint),
         "time": without_nan(scored.cost.time_figures()),
@@ -129,8 +127,33 @@ def evaluate_work(
         "training": _training(work_dir),
         "seconds": round(time.monotonic() - began, 1),
     }
-    _write(work_dir / "evaluation", figures, scored, cuts, alone)
+    _write(work_dir / "evaluation", figures, scored, verdict)
     return figures
+
+
+def _figures(scorer: LabelerScorer, scored: Scored, verdict: Verdict, rule: RoundRule) -> dict[str, Any]:
+    """Return the figures that belong to the artifact: nothing here comes from the clock."""
+    cuts, tie = verdict.cuts, verdict.reference.tie
+    slices = {part: slice_figures(members, scored.margins[part], cuts) for part, members in scored.slices.items()}
+    found = {
+        "target": str(verdict.aim),
+        "slices": slices,
+        "tie": asdict(tie)
+        | {"tie_eps": rounded_up(tie.tie_eps), "share": tie.share, "engine": scorer.engine.fingerprint["engine"]},
+        "order": verdict.reference.order,
+        "stops": stop_summary([m >= cuts.margin for m in scored.margins[TEST] if len(m)], rule),
+        "cost": scored.cost.token_figures() | {"engine_max_tokens": scorer.engine.max_tokens},
+    }
+    apart = [part for part in slices if part not in (VALIDATION, TEST)]
+    clean: dict[str, Any] = without_nan(leading_figures(slices, apart) | found)
+    return clean
+
+
+def _of_artifact(artifact: LabelerArtifact) -> dict[str, Any]:
+    content = artifact.as_dict()
+    kept = ("threshold", "round_rule", "prompt", "label_tokens", "domain")
+    ids = {"labeler": artifact.name, "artifact_id": artifact.artifact_id, "scorer_id": artifact.scorer_id}
+    return ids | {part: content[part] for part in kept}
 
 
 def _contract(work_dir: Path) -> PromptContract:
@@ -168,35 +191,6 @@ def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
     return Cuts(margin=margin_of(threshold), similarity=similarity), threshold
 
 
-def _against_reference(
-    model_dir: Path, scorer: LabelerScorer, scored: Scored, threshold: float, tie_pairs: int, order_members: int
-) -> tuple[TieBand, dict[str, Any], FloatArray]:
-    """Measure the tie band and, on members of it, what order does with and without the tie rule."""
-    from mis_scoring.engines.reference import ReferenceEngine
-
-    members = _first_pairs(scored.slices[TEST], tie_pairs)
-    reference = LabelerScorer(
-        prompt=scorer.prompt, engine=ReferenceEngine(model_dir), candidates_per_round=scorer.candidates_per_round
-    )
-    alone = np.concatenate(reference.score(members, what="reference")[0])
-    tie = TieBand.of(scored.flat(TEST)[: len(alone)], alone, threshold=threshold)
-    few = members[:order_members]
-    moved = arranged_margins(few, scorer.together, group_size=scorer.candidates_per_round)
-    decided = moved >= margin_of(threshold)
-    eps = 0.0 if scorer.engine.batch_invariant else rounded_up(tie.tie_eps)
-    is_tie = np.array([in_tie_band(row.astype(np.float32), threshold=threshold, tie_eps=eps) for row in moved])
-    ruled = np.where(is_tie, alone[: moved.shape[1]] >= margin_of(threshold), decided)
-    found = {"without_tie_rule": order_sensitivity(decided, moved), "with_tie_rule": order_sensitivity(ruled, moved)}
-    order = {rule: asdict(part) | {"changed_share": part.changed_share} for rule, part in found.items()}
-    return tie, order | {"n_members": len(few)}, alone
-
-
-def _first_pairs(members: Sequence[Any], n_pairs: int) -> list[Any]:
-    """Return the first members that have at least `n_pairs` pairs together; all where they have fewer."""
-    counts = np.cumsum([len(member.candidates) for member in members])
-    return list(members[: int(np.searchsorted(counts, n_pairs)) + 1])
-
-
 def _flips(
     champion_folder: Path | None, engine: str, threads: int, scored: Scored, margin: float
 ) -> dict[str, Any] | None:
@@ -215,14 +209,17 @@ def _training(work_dir: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def _write(folder: Path, figures: dict[str, Any], scored: Scored, cuts: Cuts, alone: FloatArray) -> None:
+def _write(folder: Path, figures: dict[str, Any], scored: Scored, verdict: Verdict) -> None:
     from jobs.labeler_report import write_borderline, write_report
 
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {name: scored.flat(name) for name in scored.slices}
     arrays |= {f"{name}.answers": answer_codes(members) for name, members in scored.slices.items()}
-    np.savez_compressed(folder / "margins.npz", allow_pickle=False, **arrays, **{"test.reference": alone})
+    np.savez_compressed(
+        folder / "margins.npz", allow_pickle=False, **arrays, **{"test.reference": verdict.reference.margins}
+    )
     text = json.dumps(figures, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
     (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
     write_report(folder / "report.html", figures, scored_pairs(scored.slices[TEST], scored.margins[TEST]))
-    write_borderline(folder, borderline_pairs(scored.slices[TEST], scored.margins[TEST], cuts.margin))
+    nearest = borderline_pairs(scored.slices[TEST], scored.margins[TEST], verdict.cuts.margin)
+    write_borderline(folder, nearest)

@@ -17,6 +17,7 @@ _INK = "#010203"  # stands for the page's text colour; replaced in the SVG
 _LABELER, _COSINE, _THIRD = "#2f7fd1", "#d9822b", "#8a63c9"  # over 3:1 against white and near-black alike
 _N_POINTS = 400
 _N_HISTOGRAM_BINS = 60
+_FEW_PAIRS = 20  # a bin with fewer says little
 
 
 def precision_recall_plot(pairs: ScoredPairs, margin: float, similarity: float) -> str:
@@ -54,14 +55,18 @@ def threshold_plot(pairs: ScoredPairs, margin: float) -> str:
 
 
 def reliability_plot(bins: Sequence[dict[str, Any]], ece: float) -> str:
-    """Draw the share supported over the mean score of each bin that has pairs."""
+    """Draw the share supported over the mean score of each bin that has pairs; bins of few pairs are hollow."""
     filled = [part for part in bins if part["n_pairs"]]
     axes = _axes("mean score of a bin", "share supported")
     axes.plot([0, 1], [0, 1], color=_INK, linestyle=":", linewidth=0.8, label="calibrated")
-    scores, shares = [[part[name] for part in filled] for name in ("mean_score", "supported_share")]
-    axes.plot(scores, shares, "o-", color=_LABELER, label="labeler")
+    for name, is_few, inside in ((f"{_FEW_PAIRS} pairs or more", False, _LABELER), ("fewer", True, "none")):
+        chosen = [part for part in filled if (part["n_pairs"] < _FEW_PAIRS) == is_few]
+        scores, shares = [[part[name] for part in chosen] for name in ("mean_score", "supported_share")]
+        axes.plot(scores, shares, "o", color=_LABELER, markerfacecolor=inside, label=name)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    return _svg(axes, "calibration", f"Share supported over mean score, {len(filled)} bins with pairs. ECE {ece:.4f}.")
+    n_few = sum(part["n_pairs"] < _FEW_PAIRS for part in filled)
+    told = f"{len(filled)} bins with pairs, {n_few} of them with fewer than {_FEW_PAIRS}"
+    return _svg(axes, "calibration", f"Share supported over mean score: {told}. ECE {ece:.4f}.")
 
 
 def margins_plot(pairs: ScoredPairs, margin: float) -> str:
@@ -100,7 +105,7 @@ def _svg(axes: Any, prefix: str, told: str) -> str:
     """Return the figure as an inline SVG with a text alternative; ids are made unique to the plot."""
     from matplotlib import rc_context
 
-    axes.legend(frameon=False, labelcolor=_INK)
+    axes.legend(frameon=False, labelcolor=_INK, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
     page = io.StringIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": prefix, "font.family": "sans-serif"}
     with rc_context(settings):

@@ -9,6 +9,7 @@ from rich.table import Column, Table
 _console = Console(highlight=False)
 _UNKNOWN = "-"
 _SHORT_ID = 12
+_LONG_WORD = 40  # a digest, not a sentence
 
 
 def print_versions(versions: Sequence[dict[str, Any]]) -> None:
@@ -51,7 +52,8 @@ def print_gate(result: dict[str, Any]) -> None:
             if not figure["holds"] and figure["note"]:
                 _console.print(f"      {figure['name']}: {figure['note']}", soft_wrap=True, markup=False)
     verdict = "passes the gate" if result["holds"] else "does not pass the gate"
-    _console.print(f"\nVersion {result['version']} [bold]{verdict}[/bold]; artifact {result['artifact_id']}")
+    named = f"Version {result['version']} [bold]{verdict}[/bold]"
+    _console.print(f"\n{named}; artifact {result['artifact_id']}", soft_wrap=True)
 
 
 def print_promotion(report: dict[str, Any]) -> None:
@@ -94,7 +96,7 @@ def _number(value: float | None, digits: int) -> str:
 
 def _shortened(limit: str) -> str:
     sense, _, value = limit.partition(" ")
-    return f"{sense} {value[:_SHORT_ID]}" if len(value) > 2 * _SHORT_ID else limit
+    return f"{sense} {_text(value)}"
 
 
 def _text(value: Any) -> str:
@@ -103,4 +105,4 @@ def _text(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     text = _UNKNOWN if value is None else str(value)
-    return text if len(text) <= 70 else f"{text[:_SHORT_ID]}..."
+    return f"{text[:_SHORT_ID]}..." if len(text) > _LONG_WORD and " " not in text else text
