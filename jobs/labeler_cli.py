@@ -5,7 +5,7 @@ train WORK  ->  evaluate WORK  ->  register WORK/labeler  ->  gate VERSION  ->  
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,13 +22,12 @@ Version = Annotated[str, typer.Argument(help="A version's number, or an alias.")
 @app.command("base")
 def make_base_folder(
     out: Annotated[Path, typer.Argument(help="Folder to write the base model to.")],
-    data: Annotated[Path | None, typer.Option(exists=True, help="Folder of the fetched data.")] = None,
+    name: Annotated[str, typer.Option(help="Which of the known base models.")] = "smollm2",
 ) -> None:
-    """Convert the bundled instruction model to a folder that training takes."""
+    """Convert an instruction model that a package brings to a folder that `train` takes."""
     from jobs.make_base import make_base
 
-    made = make_base(data or Settings().data_dir, out)
-    emit(True, {"base": str(out)} if made is None else made)
+    emit(True, make_base(Settings().data_dir, out, name=name))
 
 
 @app.command("train")
@@ -36,40 +35,53 @@ def train_labeler(
     work: Work,
     base: Annotated[Path, typer.Option(exists=True, file_okay=False, help="A Llama- or Qwen-shaped model folder.")],
     pairs: Annotated[
-        Path | None, typer.Option(exists=True, help="Own pairs; split by member first. Without: WORK/splits as it is.")
+        Path | None, typer.Option(exists=True, help="Own pairs, split by member first. Without: WORK/splits as it is.")
     ] = None,
     contract: Annotated[
-        Path | None, typer.Option(exists=True, help="Prompt contract; WORK/contract.json when left out.")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="A prompt contract; else WORK/contract.json.")
     ] = None,
+    readout: Annotated[
+        str | None, typer.Option(help="Compact layout, read out at this special token; without any: chat layout.")
+    ] = None,
+    yes: Annotated[str, typer.Option(help="The answer YES, one token of the base.")] = "Yes",
+    no: Annotated[str, typer.Option(help="The answer NO, one token of the base.")] = "No",
     lora: Annotated[bool, typer.Option("--lora", help="Train an adapter instead of all weights.")] = False,
     packed: Annotated[
         bool, typer.Option("--packed/--single", help="Many items of a profile under the MIS mask, or one.")
     ] = True,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs.")] = 1,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the pairs.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Of the split and of the training.")] = 0,
 ) -> None:
-    """Split own pairs by member, and fine-tune a base model on them; goes on where it was stopped."""
+    """Split own pairs by member and fine-tune a base model on them; run again, it goes on where it was stopped.
+
+    The prompt is that of --contract or of WORK/contract.json; without either, --readout, --yes and --no make one.
+    """
     from jobs.finetune_labeler import finetune_labeler
     from jobs.split_pairs import split_pairs
-    from mis_scoring.core.contract import PromptContract
 
     if pairs is not None:
         split_pairs(pairs, work, seed=seed)
-    prompt = PromptContract.load(contract or work / "contract.json")
-    emit(True, finetune_labeler(work, base, prompt, lora=lora, packed=packed, epochs=epochs, seed=seed))
+    prompt = _contract(contract or work / "contract.json", readout=readout, yes=yes, no=no)
+    choices = {"lora": lora, "packed": packed, "epochs": epochs, "seed": seed}
+    emit(True, finetune_labeler(work, base, prompt, state_dir=work / "state", **choices))
 
 
 @app.command("show-prompt")
 def show_labeler_prompt(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="A work or an artifact folder.")],
     profile: Annotated[str, typer.Option(help="A profile's text.")] = "Ward nurse, 4 years.",
-    qualification: Annotated[str, typer.Option(help="A qualification's text.")] = "3+ years as a registered nurse",
+    qualification: Annotated[
+        list[str] | None, typer.Option(help="A qualification's text; repeat for more items.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a rendered prompt, token by token."""
-    from jobs.show_prompt import show_prompt
+    """Show a rendered prompt, token by token, with the faults of its contract."""
+    from jobs.render_prompt import print_prompt
+    from jobs.show_prompt import find_contract, prompt_document
 
-    emit(as_json, show_prompt(folder, profile=profile, qualification=qualification))
+    texts = qualification or ["3+ years as a registered nurse"]
+    document = prompt_document(*find_contract(folder), profile, *texts)
+    emit(as_json, document, lambda: print_prompt(document))
 
 
 @app.command("evaluate")
@@ -184,6 +196,17 @@ def diff_labelers(one: Version, other: Version, as_json: AsJson = False) -> None
 
     found = diff_versions(Settings(), one, other)
     emit(as_json, found, lambda: print_diff(found))
+
+
+def _contract(path: Path, *, readout: str | None, yes: str, no: str) -> Any:
+    """Read the contract, or make one where there is no file."""
+    from mis_scoring.core.contract import PromptContract
+    from mis_scoring.core.layouts import chat_layout, compact_layout, instructions_for
+
+    if path.is_file():
+        return PromptContract.load(path)
+    layout = chat_layout(instructions_for(yes, no)) if readout is None else compact_layout(readout)
+    return PromptContract(layout=layout, answers=(yes, no))
 
 
 def _limits(pairs: list[str]) -> dict[str, float]:

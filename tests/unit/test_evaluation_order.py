@@ -67,4 +67,6 @@ def test_groups_differ_between_arrangements() -> None:
     arranged_margins(made_up_members(1, seed=2, n_candidates=12), remember, group_size=4)  # type: ignore[arg-type]
     assert len(groups) == 3 + 3 + 6
     assert sizes == {4, 2}
-    assert len(set(groups)) > 3
+    assert set(groups[:3]) != set(groups[3:6])
+    assert groups[3:6] != groups[6:9]
+    assert all(frozenset().union(*part) == groups[0] | groups[1] | groups[2] for part in (groups[3:6], groups[6:]))
