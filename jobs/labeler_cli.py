@@ -62,7 +62,7 @@ def train_labeler(
     if pairs is not None:
         split_pairs(pairs, work, seed=seed)
     prompt = _contract(contract or work / "contract.json", readout=readout, yes=yes, no=no)
-    choices = {"lora": lora, "packed": packed, "epochs": epochs, "seed": seed}
+    choices: dict[str, Any] = {"lora": lora, "packed": packed, "epochs": epochs, "seed": seed}
     emit(True, finetune_labeler(work, base, prompt, state_dir=work / "state", **choices))
 
 

@@ -20,7 +20,7 @@ from mis_scoring.evaluation.tie_band import SAFETY
 from tests.labeler_work import made_up_members
 from tests.tiny_labeler import write_tiny_labeler
 
-JITTER = 0.05
+JITTER = 0.5
 
 
 class Jittery(CascadeEngine):
