@@ -4,14 +4,15 @@ Every reading command has --json: one document on stdout, logs on stderr. Exit c
 2 wrong usage, 3 bad input (all faults listed), 4 something needed is missing, 5 an engine failed.
 """
 
-import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
+from jobs.command_output import AsJson, emit
+from jobs.labeler_cli import app as labeler_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
 from jobs.settings import Settings
 
@@ -20,10 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-labeler_app = typer.Typer(help="The labeler: register a version.", no_args_is_help=True)
 app.add_typer(labeler_app, name="labeler")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @app.command()
@@ -33,7 +31,7 @@ def doctor(as_json: AsJson = False) -> None:
     from jobs.render import print_checks
 
     checks = examine(Settings())
-    _print(as_json, [check.as_dict() for check in checks], lambda: print_checks(checks))
+    emit(as_json, [check.as_dict() for check in checks], lambda: print_checks(checks))
     if not all(check.is_ok or check.is_optional for check in checks):
         raise typer.Exit(4)
 
@@ -56,7 +54,7 @@ def sample(
         return
     if holds_own_data(settings) and not yes:
         typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
-    _print(False, write_sample(settings, n_members=members, full_catalog=full_catalog, seed=seed), None)
+    emit(False, write_sample(settings, n_members=members, full_catalog=full_catalog, seed=seed))
 
 
 @app.command()
@@ -78,7 +76,7 @@ def load(
     settings = Settings()
     if replace and holds_own_data(settings) and not yes:
         typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
-    _print(False, load_data(settings, profiles=profiles, catalog=catalog, is_upsert=upsert), None)
+    emit(False, load_data(settings, profiles=profiles, catalog=catalog, is_upsert=upsert))
 
 
 @app.command()
@@ -94,7 +92,7 @@ def refresh(
     changes = {} if candidates is None else {"candidates_per_member": candidates}
     settings = Settings().model_copy(update=changes)
     report = run_refresh(settings, kind)
-    _print(as_json, report, lambda: print_report(report, settings))
+    emit(as_json, report, lambda: print_report(report, settings))
 
 
 @app.command()
@@ -109,7 +107,7 @@ def job(
     if name not in JOBS:
         raise typer.BadParameter(f"no job {name!r}; there are {', '.join(JOBS)}", param_hint="NAME")
     pairs = [value.partition("=") for value in values or []]
-    _print(True, run_job(name, {key: value for key, _, value in pairs}, Settings(), attempt=attempt), None)
+    emit(True, run_job(name, {key: value for key, _, value in pairs}, Settings(), attempt=attempt))
 
 
 @app.command()
@@ -125,10 +123,10 @@ def runs(
     settings = Settings()
     if run_id is None:
         found = list_runs(settings, limit=limit)
-        _print(as_json, found, lambda: print_runs(found))
+        emit(as_json, found, lambda: print_runs(found))
     else:
         shown = show_run(settings, run_id)
-        _print(as_json, shown, lambda: print_run(shown))
+        emit(as_json, shown, lambda: print_run(shown))
 
 
 @app.command()
@@ -138,26 +136,7 @@ def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> Non
     from jobs.render import print_audit
 
     found = audit_label(Settings(), member_id, qualification_id)
-    _print(as_json, found, lambda: print_audit(found))
-
-
-@labeler_app.command("register")
-def register_labeler(
-    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="An artifact folder.")],
-    alias: Annotated[str | None, typer.Option(help="Alias that moves to this version.")] = None,
-) -> None:
-    """Register an artifact folder in MLflow as a new version; all its faults are listed at once."""
-    from jobs.labeler_registry import register
-
-    version, artifact = register(Settings(), folder, alias=alias)
-    _print(True, {"version": version, "artifact_id": artifact.artifact_id, "scorer_id": artifact.scorer_id}, None)
-
-
-def _print(as_json: bool, document: Any, show: Any) -> None:
-    if as_json or show is None:
-        sys.stdout.write(json.dumps(document, sort_keys=True, default=str) + "\n")
-    else:
-        show()
+    emit(as_json, found, lambda: print_audit(found))
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ An artifact is a folder of safetensors and JSON; it is copied to the staging roo
 so that jobs without MLflow (Ray, a GPU environment) read it from there.
 """
 
-import os
+import json
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.errors import MissingRequirementError
+from jobs.mlflow_client import experiment_id, registry_client
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 ARTIFACT_PATH = "labeler"
+EVALUATION_PATH = "evaluation"
+EVALUATION_FILES = ("evaluation.json", "report.html", "margins.npz")  # the borderline pairs are personal data: never
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +77,18 @@ def pin_labeler(settings: Settings) -> PinnedLabeler:
             f"MLflow ({settings.tracking_uri}) has no {settings.labeler_name}@{settings.labeler_alias}. "
             "`semlabel labeler register FOLDER --alias champion` registers one; `semlabel sample` brings its own."
         )
-    source = client.get_model_version(settings.labeler_name, version).source
-    return _stage(settings, version, str(source))
+    return stage_labeler(settings, version)
 
 
-def _stage(settings: Settings, version: str, source: str) -> PinnedLabeler:
+def stage_labeler(settings: Settings, version: str) -> PinnedLabeler:
+    """Leave a version's artifact, digests checked, under the staging root.
+
+    Raises:
+        ArtifactError: the files do not match their digests.
+    """
     from mlflow.artifacts import download_artifacts
 
+    source = str(registry_client(settings).get_model_version(settings.labeler_name, version).source)
     with tempfile.TemporaryDirectory() as scratch:
         downloaded = Path(download_artifacts(artifact_uri=source, dst_path=scratch, tracking_uri=settings.tracking_uri))
         artifact = LabelerArtifact.load(downloaded)
@@ -93,22 +101,41 @@ def _stage(settings: Settings, version: str, source: str) -> PinnedLabeler:
     return PinnedLabeler(name=settings.labeler_name, version=version, folder=folder, artifact=artifact)
 
 
+def resolve_version(settings: Settings, named: str) -> str:
+    """Return the number of a version named by number or alias.
+
+    Raises:
+        MissingRequirementError: there is none; says which there are.
+    """
+    client = registry_client(settings)
+    aliases = aliases_of(client, settings.labeler_name)
+    version = aliases.get(named, named)
+    versions = client.search_model_versions(f"name = '{settings.labeler_name}'")
+    known = sorted((str(found.version) for found in versions), key=int)
+    if version not in known:
+        raise MissingRequirementError(
+            f"{settings.labeler_name} has no version or alias {named!r}; versions: {', '.join(known) or 'none'}; "
+            f"aliases: {', '.join(sorted(aliases)) or 'none'}. `semlabel labeler register FOLDER` makes a version."
+        )
+    return version
+
+
+def aliases_of(client: "MlflowClient", name: str) -> dict[str, str]:
+    """Return version by alias; a search of versions does not know them."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        aliases = client.get_registered_model(name).aliases
+    except MlflowException:  # no version was registered yet
+        return {}
+    return {alias: str(version) for alias, version in dict(aliases).items()}
+
+
 def _rename_unless_there(partial: Path, folder: Path) -> None:
     try:
         partial.rename(folder)
     except OSError:  # another run staged the same artifact first
         shutil.rmtree(partial)
-
-
-def registry_client(settings: Settings) -> "MlflowClient":
-    """Return a client of the deployment's MLflow, telemetry off."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("DO_NOT_TRACK", "true")
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    from mlflow import MlflowClient
-
-    settings.home.mkdir(parents=True, exist_ok=True)
-    return MlflowClient(tracking_uri=settings.tracking_uri, registry_uri=settings.tracking_uri)
 
 
 def _resolve_alias(client: "MlflowClient", settings: Settings) -> str | None:
@@ -139,21 +166,28 @@ def _create_version(client: "MlflowClient", settings: Settings, folder: Path, ar
     for name, value in artifact.evaluation.items():
         if isinstance(value, int | float) and not isinstance(value, bool):
             client.log_metric(run.info.run_id, name, float(value))
+    _log_evaluation(client, run.info.run_id, folder, artifact)
     client.set_terminated(run.info.run_id)
     created = client.create_model_version(
         settings.labeler_name,
         source=f"{run.info.artifact_uri}/{ARTIFACT_PATH}",
         run_id=run.info.run_id,
-        tags={"artifact_id": artifact.artifact_id, "scorer_id": artifact.scorer_id, "labeler": artifact.name},
+        tags={
+            "artifact_id": artifact.artifact_id,
+            "scorer_id": artifact.scorer_id,
+            "labeler": artifact.name,
+            "threshold": repr(artifact.threshold),
+        },
     )
     return str(created.version)
 
 
-def experiment_id(client: "MlflowClient", settings: Settings) -> str:
-    """Return the id of semlabel's experiment, made on first use."""
-    found = client.get_experiment_by_name("semlabel")
-    if found is not None:
-        return str(found.experiment_id)
-    # a sqlite database keeps artifacts beside itself; a server has a place of its own
-    location = (settings.home / "mlflow-artifacts").resolve().as_uri() if settings.mlflow_uri == "" else None
-    return str(client.create_experiment("semlabel", artifact_location=location))
+def _log_evaluation(client: "MlflowClient", run_id: str, folder: Path, artifact: LabelerArtifact) -> None:
+    """Log what `evaluate` left beside the folder, if it is of this artifact; no profile text is in these files."""
+    found = folder.resolve().parent / "evaluation"
+    if not (found / "evaluation.json").is_file():
+        return
+    if json.loads((found / "evaluation.json").read_text(encoding="utf-8")).get("artifact_id") != artifact.artifact_id:
+        return
+    for name in EVALUATION_FILES:
+        client.log_artifact(run_id, str(found / name), EVALUATION_PATH)

@@ -9,12 +9,11 @@ Refuses a model whose tokenizer splits prompts otherwise than it joins them, or 
 import argparse
 import json
 import logging
-import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from jobs.labeler_artifact import NUMERIC_PROFILE
 from jobs.prepare_evaluation import K
 from jobs.sample.catalog import sample_catalog
 from jobs.sample.esco import ESCO_FILE, read_esco
@@ -24,12 +23,14 @@ from mis_scoring.core.artifact import LabelerArtifact, digests_of
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.rounds import RoundRule
 from mis_scoring.core.tokenizer import PromptTokenizer
+from mis_scoring.evaluation.slice_figures import leading_figures, without_nan
 from mis_scoring.evaluation.stops import stop_summary
 from mis_scoring.training.tokenizer import ANSWERS
 
 LOG = logging.getLogger(__name__)
 CANDIDATES_PER_ROUND = 50
 N_SPLIT_PROFILES = 20
+_APART = ("unseen_wordings", "unseen_concepts")
 DOMAIN = {
     "catalog": "ESCO v1.1.1, default sample",
     "description": "English profiles of the sample's generator, candidates retrieved by sections with MiniLM (K=200)",
@@ -45,12 +46,13 @@ def package_labeler(args: argparse.Namespace) -> LabelerArtifact:
         name=args.folder.name,
         prompt=COMPACT,
         label_tokens=dict(zip(("yes", "no"), ANSWERS, strict=True)),
-        numeric_profile={"dtype": "float32", "quantisation": "none", "readout": "float32"},
+        numeric_profile=NUMERIC_PROFILE,
         threshold=round(figures["threshold"], 6),
         round_rule=rule,
         tie_eps=args.tie_eps,
         domain=DOMAIN,
-        evaluation=_evaluation(figures["slices"]) | {"stops": _stops(args.evaluation, figures["margin"], rule)},
+        evaluation=without_nan(leading_figures(figures["slices"], _APART) | {"slices": figures["slices"]})
+        | {"stops": _stops(args.evaluation, figures["margin"], rule)},
         digests=digests_of(args.folder),
     )
     artifact.save(args.folder)
@@ -66,26 +68,10 @@ def _check_tokenizer(folder: Path, data_dir: Path) -> None:
     tokenizer.check_split([m.profile_text for m in members], [entry.text for entry in catalog[::20]])
 
 
-def _evaluation(slices: dict[str, Any]) -> dict[str, Any]:
-    """Put the sample's figures first, as plain numbers that a registry can log; then all slices."""
-    sample = slices["test"]
-    leading = {name: sample["labeler"][name] for name in ("precision", "recall", "f1", "share_no", "n_pairs")}
-    leading |= {"recall_at_k": sample["recall_at_k"], "cosine_f1": sample["cosine"]["f1"]}
-    leading |= {f"{name}_f1": slices[name]["labeler"]["f1"] for name in ("unseen_wordings", "unseen_concepts")}
-    return leading | {"slices": _without_nan(slices)}
-
-
 def _stops(folder: Path, cut: float, rule: RoundRule) -> dict[str, float]:
     with np.load(folder / "margins.npz", allow_pickle=False) as arrays:
         accepted = arrays["test"].reshape(-1, K) >= cut
     return stop_summary(list(accepted), rule)
-
-
-def _without_nan(value: Any) -> Any:
-    """A ratio of nothing is null in JSON."""
-    if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from jobs.labeler_registry import experiment_id, registry_client
 from jobs.ledger import PUBLISHED
+from jobs.mlflow_client import experiment_id, registry_client
 from jobs.pins import Pins
 from jobs.settings import Settings
 from jobs.table_reader import literal, pins_of, query

@@ -89,12 +89,14 @@ def judge(pairs: ScoredPairs, cuts: Cuts) -> dict[str, object]:
     }
 
 
+def judge_slice(members: Sequence[EvaluationMember], margins: Sequence[FloatArray], cuts: Cuts) -> dict[str, object]:
+    """Return `judge` of a slice with its retrieval's recall."""
+    counts = {"n_members": len(members), "recall_at_k": round(recall_at_k(members), 4)}
+    return judge(scored_pairs(members, margins), cuts) | counts
+
+
 def judge_slices(
     slices: Mapping[str, tuple[Sequence[EvaluationMember], Sequence[FloatArray]]], cuts: Cuts
 ) -> dict[str, object]:
-    """Return `judge` of each slice with its retrieval's recall."""
-    return {
-        name: judge(scored_pairs(members, margins), cuts)
-        | {"n_members": len(members), "recall_at_k": round(recall_at_k(members), 4)}
-        for name, (members, margins) in slices.items()
-    }
+    """Return `judge_slice` of each."""
+    return {name: judge_slice(members, margins, cuts) for name, (members, margins) in slices.items()}

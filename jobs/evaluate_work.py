@@ -1,0 +1,225 @@
+"""Judge the model of a work folder on held-out members, choose its threshold, and make it an artifact.
+
+Reads `WORK/splits`, `WORK/model`, `WORK/contract.json`; writes `WORK/evaluation` and `WORK/labeler`. The threshold is
+chosen on validation members alone; on the test members nothing is chosen. What the clock says stays out of the
+artifact: the same evaluation makes the same artifact.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jobs.errors import FaultsError
+from jobs.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
+from jobs.labeler_artifact import without_bins, write_artifact
+from jobs.labeler_scoring import LabelerPrompt, LabelerScorer, contract_of
+from jobs.reference_check import ReferenceCheck, check_against_reference
+from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
+from mis_scoring.core.contract import PromptContract
+from mis_scoring.core.readout import FloatArray, margin_of
+from mis_scoring.core.rounds import RoundRule
+from mis_scoring.engines.registry import make_engine
+from mis_scoring.evaluation.borderline import borderline_pairs
+from mis_scoring.evaluation.flips import FlipMatrix
+from mis_scoring.evaluation.judgement import Cuts, scored_pairs
+from mis_scoring.evaluation.label_cost import LabelCost
+from mis_scoring.evaluation.slice_figures import leading_figures, slice_figures, without_nan
+from mis_scoring.evaluation.stops import stop_summary
+from mis_scoring.evaluation.targets import BEST_F1, Target
+from mis_scoring.evaluation.thresholds import best_margin, threshold_of_margin
+from mis_scoring.evaluation.tie_band import rounded_up
+
+TIE_PAIRS = 100_000
+DERIVED_MEMBERS = 200
+DEFAULT_RULE = RoundRule(candidates_per_round=50, stop_below=0.02)
+_SURE = 30.0  # a cut beyond this margin has a score that rounds to 0 or 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """The members of every slice with their margins, one array a member; `cost` is of the test members."""
+
+    slices: Slices
+    margins: Mapping[str, Sequence[FloatArray]]
+    cost: LabelCost
+
+    def flat(self, name: str) -> FloatArray:
+        """Return a slice's margins, (n_pairs,)."""
+        return np.concatenate([np.zeros(0, np.float32), *self.margins[name]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the scored members say: cuts, the threshold that they round to, and the reference's margins."""
+
+    aim: Target
+    cuts: Cuts
+    threshold: float
+    reference: ReferenceCheck
+
+
+def evaluate_work(
+    work_dir: Path,
+    *,
+    domain: Mapping[str, str],
+    name: str | None = None,
+    target: str = BEST_F1,
+    engine: str = "cascade",
+    threads: int = 1,
+    tie_pairs: int = TIE_PAIRS,
+    derived_members: int = DERIVED_MEMBERS,
+    round_rule: RoundRule = DEFAULT_RULE,
+    champion_folder: Path | None = None,
+) -> dict[str, Any]:
+    """Evaluate and package; returns what `evaluation.json` holds.
+
+    Args:
+        domain: `catalog` and `description`, what the members stand for.
+        name: of the artifact; the work folder's name when None.
+        target: `best_f1`, or a floor such as `precision>=0.98`.
+        tie_pairs: at least so many test pairs are scored by the reference too; all, where there are fewer.
+        derived_members: test members that the injection and non-English slices and the order check take.
+        champion_folder: an artifact whose decisions on the test members are compared.
+    Raises:
+        FaultsError, PromptError: lists what is wrong with the work folder.
+        DataError: no threshold reaches the target.
+    """
+    began = time.monotonic()
+    aim, contract = Target.parse(target), _contract(work_dir)
+    slices = read_slices(work_dir, derived_members=derived_members)
+    scorer = _scorer(work_dir / "model", contract, engine, threads, round_rule)
+    scored = _score(scorer, slices, where=str(work_dir / "splits"))
+    cuts, threshold = _choose(scored, aim)
+    reference = check_against_reference(
+        work_dir / "model",
+        scorer,
+        slices[TEST],
+        scored.margins[TEST],
+        threshold=threshold,
+        n_pairs=tie_pairs,
+        order_members=derived_members,
+    )
+    verdict = Verdict(aim=aim, cuts=cuts, threshold=threshold, reference=reference)
+    figures = _figures(scorer, scored, verdict, round_rule)
+    artifact = write_artifact(
+        work_dir / "labeler",
+        work_dir / "model",
+        name=name or work_dir.resolve().name,
+        contract=contract,
+        threshold=threshold,
+        round_rule=round_rule,
+        tie_eps=figures["tie"]["tie_eps"],
+        domain=domain,
+        evaluation=without_bins(figures),
+    )
+    figures |= _of_artifact(artifact) | {
+        "margin": cuts.margin,
+        "cosine_cut": cuts.similarity,
+        "members_digest": members_digest(slices[TEST]),
+        "engine": dict(scorer.engine.fingerprint),
+        "time": without_nan(scored.cost.time_figures()),
+        "flips": _flips(champion_folder, engine, threads, scored, cuts.margin),
+        "training": _training(work_dir),
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    _write(work_dir / "evaluation", figures, scored, verdict)
+    return figures
+
+
+def _figures(scorer: LabelerScorer, scored: Scored, verdict: Verdict, rule: RoundRule) -> dict[str, Any]:
+    """Return the figures that belong to the artifact: nothing here comes from the clock."""
+    cuts, tie = verdict.cuts, verdict.reference.tie
+    slices = {part: slice_figures(members, scored.margins[part], cuts) for part, members in scored.slices.items()}
+    found = {
+        "target": str(verdict.aim),
+        "slices": slices,
+        "tie": asdict(tie)
+        | {"tie_eps": rounded_up(tie.tie_eps), "share": tie.share, "engine": scorer.engine.fingerprint["engine"]},
+        "order": verdict.reference.order,
+        "stops": stop_summary([m >= cuts.margin for m in scored.margins[TEST] if len(m)], rule),
+        "cost": scored.cost.token_figures() | {"engine_max_tokens": scorer.engine.max_tokens},
+    }
+    apart = [part for part in slices if part not in (VALIDATION, TEST)]
+    clean: dict[str, Any] = without_nan(leading_figures(slices, apart) | found)
+    return clean
+
+
+def _of_artifact(artifact: LabelerArtifact) -> dict[str, Any]:
+    content = artifact.as_dict()
+    kept = ("threshold", "round_rule", "prompt", "label_tokens", "domain")
+    ids = {"labeler": artifact.name, "artifact_id": artifact.artifact_id, "scorer_id": artifact.scorer_id}
+    return ids | {part: content[part] for part in kept}
+
+
+def _contract(work_dir: Path) -> PromptContract:
+    wanted = [work_dir / "contract.json", *(work_dir / "model" / file for file in CHECKPOINT_FILES)]
+    missing = [f"{path.relative_to(work_dir)} is missing" for path in wanted if not path.is_file()]
+    if missing:
+        raise FaultsError(str(work_dir), missing)
+    contract = PromptContract.load(work_dir / "contract.json")
+    contract.require(work_dir / "model" / "tokenizer.json")
+    return contract
+
+
+def _scorer(folder: Path, contract: PromptContract, engine: str, threads: int, rule: RoundRule) -> LabelerScorer:
+    return LabelerScorer(
+        prompt=LabelerPrompt.of(folder, contract),
+        engine=make_engine(engine, folder, threads=threads),
+        candidates_per_round=rule.candidates_per_round,
+    )
+
+
+def _score(scorer: LabelerScorer, slices: Slices, *, where: str) -> Scored:
+    for name, members in slices.items():
+        scorer.require_fit(members, where=f"{where}, slice {name}")
+    found = {name: scorer.score(members, what=name) for name, members in slices.items()}
+    return Scored(slices=slices, margins={name: m for name, (m, _) in found.items()}, cost=found[TEST][1])
+
+
+def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
+    """Return the cuts, the labeler's as its rounded threshold means it, and that threshold."""
+    validation = scored_pairs(scored.slices[VALIDATION], scored.margins[VALIDATION])
+    margin = min(max(aim.margin(validation.margins, validation.answers), -_SURE), _SURE)
+    exact = threshold_of_margin(margin)
+    threshold = round(exact, 6) if 1e-3 < exact < 1.0 - 1e-3 else exact
+    similarity = best_margin(validation.similarities, validation.answers)
+    return Cuts(margin=margin_of(threshold), similarity=similarity), threshold
+
+
+def _flips(
+    champion_folder: Path | None, engine: str, threads: int, scored: Scored, margin: float
+) -> dict[str, Any] | None:
+    if champion_folder is None:
+        return None
+    champion = LabelerArtifact.load(champion_folder)
+    scorer = _scorer(champion_folder, contract_of(champion), engine, threads, champion.round_rule)
+    scorer.require_fit(scored.slices[TEST], where=f"champion {champion.name}")
+    before = np.concatenate(scorer.score(scored.slices[TEST], what="champion")[0]) >= margin_of(champion.threshold)
+    matrix = FlipMatrix.of(before, scored.flat(TEST) >= margin, answer_codes(scored.slices[TEST]))
+    return asdict(matrix) | {"flipped_share": matrix.flipped_share, "champion": champion.artifact_id}
+
+
+def _training(work_dir: Path) -> Any:
+    path = work_dir / "training.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def _write(folder: Path, figures: dict[str, Any], scored: Scored, verdict: Verdict) -> None:
+    from jobs.labeler_report import write_borderline, write_report
+
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = {name: scored.flat(name) for name in scored.slices}
+    arrays |= {f"{name}.answers": answer_codes(members) for name, members in scored.slices.items()}
+    np.savez_compressed(
+        folder / "margins.npz", allow_pickle=False, **arrays, **{"test.reference": verdict.reference.margins}
+    )
+    text = json.dumps(figures, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    (folder / "evaluation.json").write_text(text + "\n", encoding="utf-8")
+    write_report(folder / "report.html", figures, scored_pairs(scored.slices[TEST], scored.margins[TEST]))
+    nearest = borderline_pairs(scored.slices[TEST], scored.margins[TEST], verdict.cuts.margin)
+    write_borderline(folder, nearest)

@@ -1,0 +1,55 @@
+"""The evaluation report: one HTML page without outside resources, and the borderline pairs as files of their own."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from jobs.labeler_plots import margins_plot, precision_recall_plot, reliability_plot, threshold_plot
+from mis_scoring.evaluation.borderline import BorderlinePair
+from mis_scoring.evaluation.judgement import ScoredPairs
+
+_FOLDER = Path(__file__).parent / "pages"
+PERSONAL_DATA = "personal data: holds profile texts; stays where it was made, and goes with the members it names"
+
+
+def write_report(path: Path, figures: dict[str, Any], test: ScoredPairs) -> None:
+    """Write the page of what `evaluation.json` holds; no profile text is in it."""
+    calibration = figures["slices"]["test"]["calibration"]
+    plots = {
+        "precision_recall": precision_recall_plot(test, figures["margin"], figures["cosine_cut"]),
+        "threshold": threshold_plot(test, figures["margin"]),
+        "reliability": reliability_plot(calibration["bins"], calibration["ece"]),
+        "margins": margins_plot(test, figures["margin"]),
+    }
+    path.write_text(_page("labeler_report.html.j2", f=figures, plots=plots), encoding="utf-8")
+
+
+def write_borderline(folder: Path, pairs: Sequence[BorderlinePair]) -> None:
+    """Write the pairs nearest the threshold as `borderline.html` and `borderline.json`, named as personal data."""
+    content = {"notice": PERSONAL_DATA, "pairs": [asdict(pair) for pair in pairs]}
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    (folder / "borderline.json").write_text(text + "\n", encoding="utf-8")
+    page = _page("borderline.html.j2", notice=PERSONAL_DATA, pairs=pairs)
+    (folder / "borderline.html").write_text(page, encoding="utf-8")
+
+
+def _page(template: str, **values: Any) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    pages = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    pages.filters |= {"number": _number, "percent": _percent, "count": _count}
+    return pages.get_template(template).render(**values)
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"  # noqa: RUF001
+
+
+def _percent(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{100.0 * value:.{digits}f}%"  # noqa: RUF001
+
+
+def _count(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"  # noqa: RUF001

@@ -1,0 +1,69 @@
+"""The tie rule takes back what packing did to pairs at the threshold."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jobs.labeler_scoring import LabelerPrompt, LabelerScorer
+from jobs.reference_check import ReferenceCheck, check_against_reference
+from mis_scoring.core.contract import PromptContract
+from mis_scoring.core.engine import Engine
+from mis_scoring.core.labels import LabelTokens, TokenIds
+from mis_scoring.core.prompt import COMPACT
+from mis_scoring.core.readout import FloatArray
+from mis_scoring.engines.cascade import CascadeEngine
+from mis_scoring.evaluation.thresholds import threshold_of_margin
+from mis_scoring.evaluation.tie_band import SAFETY
+from tests.labeler_work import made_up_members
+from tests.tiny_labeler import write_tiny_labeler
+
+JITTER = 0.5
+
+
+class Jittery(CascadeEngine):
+    """Moves the margin of every second row of a request: what a kernel's rounding does, only much larger."""
+
+    def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
+        logits = super().label_logits(query, items, label_tokens)
+        logits[::2, 0] += JITTER
+        return logits
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("tiny")
+    write_tiny_labeler(made)
+    return made
+
+
+def check(folder: Path, engine: Engine, *, n_pairs: int = 1000) -> ReferenceCheck:
+    """Check with a threshold that one pair reaches only where its margin is moved."""
+    prompt = LabelerPrompt.of(folder, PromptContract(layout=COMPACT, answers=("YES", "NO")))
+    scorer = LabelerScorer(prompt=prompt, engine=engine, candidates_per_round=6)
+    members = made_up_members(4, seed=1)
+    margins, _ = scorer.score(members, what="test")
+    alone = replace(scorer, engine=CascadeEngine(folder)).together(
+        members[0].profile_text, [c.text for c in members[0].candidates]
+    )
+    threshold = threshold_of_margin(float(np.sort(alone)[6]) + JITTER / 2)
+    return check_against_reference(
+        folder, scorer, members, margins, threshold=threshold, n_pairs=n_pairs, order_members=4
+    )
+
+
+def test_labels_that_flip_with_packing_are_decided_by_the_reference(folder: Path) -> None:
+    found = check(folder, Jittery(folder))
+    assert found.tie.max_difference == pytest.approx(JITTER, abs=1e-3)
+    assert found.tie.tie_eps == pytest.approx(SAFETY * JITTER, abs=2e-3)
+    assert found.tie.n_in_band > 0
+    assert found.order["without_tie_rule"]["n_changed"] > 0
+    assert found.order["with_tie_rule"]["n_changed"] == 0
+
+
+@pytest.mark.parametrize(("n_pairs", "expected"), [(1, 12), (12, 12), (13, 24), (1000, 48)])
+def test_as_many_members_as_have_the_pairs_are_compared(folder: Path, n_pairs: int, expected: int) -> None:
+    found = check(folder, CascadeEngine(folder), n_pairs=n_pairs)
+    assert found.tie.n_pairs == len(found.margins) == found.order["with_tie_rule"]["n_pairs"] == expected
