@@ -34,6 +34,7 @@ def evaluate(work: Path, **changes: Any) -> dict[str, Any]:
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluated") / "work"
     write_work(folder, further=["unseen_concepts"])
+    (folder / "training.json").write_text('{"kind": "lora", "base": {"name": "tiny base"}}', encoding="utf-8")
     champion = write_work(folder.parent / "other", seed=5)
     evaluate(champion)
     evaluate(folder, champion_folder=champion / "labeler")
@@ -153,6 +154,7 @@ def test_the_report_shows_every_slice_and_every_section(work: Path, figures: dic
     wanted = ("quality", "balanced", "threshold", "calibration", "categories", "slices", "order", "tie", "flips")
     assert {*wanted, "rounds", "cost", "borderline", "how"} <= set(page.ids)
     assert all(f">{name}</th>" in text for name in figures["slices"])
+    assert "<td>lora</td>" in text and "<td>tiny base</td>" in text
 
 
 def test_profile_texts_are_in_the_borderline_files_alone(work: Path) -> None:
