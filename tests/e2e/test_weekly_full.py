@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.tiny_labeler import write_tiny_labeler
+from jobs.write_sample import BUNDLED_LABELER
 
 pytestmark = pytest.mark.slow
 MEMBERS = 30
@@ -134,10 +134,27 @@ def test_a_larger_k_scores_only_the_new_candidates(machine: Machine, second: dic
     assert set(third["changes"]) <= {"added"}
 
 
-def test_another_scorer_reuses_nothing(machine: Machine, tmp_path: Path) -> None:
-    artifact = write_tiny_labeler(tmp_path / "tiny", candidates_per_round=50)
-    machine.run("labeler", "register", str(tmp_path / "tiny"), "--alias", "champion")
+def test_an_own_labeler_goes_from_pairs_to_the_lineage_of_every_label(machine: Machine, tmp_path: Path) -> None:
+    """The README's page on own labelers, with the sample's pairs for own ones and the bundled labeler as the base."""
+    from jobs.table_reader import query
+    from schemas.every import LABELS
+
+    pairs, work = str(tmp_path / "pairs.parquet"), str(tmp_path / "work")
+    command = [sys.executable, "-m", "jobs.sample_pairs", "--out", pairs, "--members", "40", "--pairs-per-member", "20"]
+    subprocess.run(command, check=True, capture_output=True)
+    prompt = ("--readout", "<|readout|>", "--yes", "YES", "--no", "NO")
+    base = str(BUNDLED_LABELER)
+    trained = machine.run("labeler", "train", work, "--base", base, "--pairs", pairs, *prompt, "--epochs", "1")
+    assert trained["members"] > 0 and trained["pairs_per_s"] > 0
+    judged = machine.run("labeler", "evaluate", work, "--tie-pairs", "50", "--derived-members", "3", "--json")
+    assert judged["f1"] >= 0.9
+    version = machine.run("labeler", "register", f"{work}/labeler", "--alias", "challenger")
+    machine.run("labeler", "promote", "challenger", expect=1)
+    assert machine.run("labeler", "gate", "challenger", "--json")["holds"]
+    assert machine.run("labeler", "promote", "challenger", "--json")["version"] == version["version"]
+
     report = machine.run("refresh", "weekly_full", "--candidates", "50", "--json")
-    assert report["pins"]["scorer_id"] == artifact.scorer_id
-    assert report["counts"]["scored"] == report["counts"]["judgments"] == 50 * MEMBERS
-    assert report["counts"]["pairs_reused"] == 0
+    assert report["pins"]["artifact_id"] == version["artifact_id"]
+    assert report["counts"]["scored"] == 50 * MEMBERS and report["counts"]["pairs_reused"] == 0
+    labels = query(machine.home / "tables", "SELECT DISTINCT artifact_id, scorer_id FROM labels", LABELS)
+    assert labels == [{"artifact_id": version["artifact_id"], "scorer_id": version["scorer_id"]}]
