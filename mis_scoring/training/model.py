@@ -69,7 +69,7 @@ def mis_attention_mask(segment_ids: "torch.Tensor") -> "torch.Tensor":
 
 def last_hidden(decoder: Any, token_ids: Any, position_ids: Any, segment_ids: Any) -> Any:
     """Return the hidden states (B, T, d) of packed rows under the MIS mask."""
-    mask = {"full_attention": mis_attention_mask(segment_ids)}
+    mask = mis_attention_mask(segment_ids)  # four dimensions: transformers takes it as it is
     return decoder.model(
         input_ids=token_ids, position_ids=position_ids, attention_mask=mask, use_cache=False
     ).last_hidden_state
