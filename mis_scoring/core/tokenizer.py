@@ -4,7 +4,8 @@ Tokenizing the query and the item apart must give the tokens of both together (p
 it on given texts when an artifact is made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from mis_scoring.core.errors import PromptError
@@ -51,21 +52,68 @@ class PromptTokenizer:
         """
         return LabelTokens(yes=self._single(yes), no=self._single(no))
 
+    def answer_ids(self, answer: str) -> list[int]:
+        """Return the tokens of an answer at the answer position, behind the item's suffix.
+
+        Raises:
+            PromptError: the tokenizer would join the answer with the suffix.
+        """
+        suffix = self.layout.item_suffix
+        together = self._encode_template(suffix + answer)
+        n_suffix = len(self._item_suffix)
+        if not self._item_suffix or together[:n_suffix] != self._item_suffix:
+            raise PromptError(f"answer {answer!r} is joined with what stands before it, {suffix!r}")
+        return together[n_suffix:]
+
+    def spellings(self, answer: str) -> list[str]:
+        """Return the spellings of an answer that are one token each."""
+        word = answer.strip()
+        forms = (word.upper(), word.lower(), word.capitalize())
+        every = (*forms, *(f" {form}" for form in reversed(forms)))
+        return [form for form in dict.fromkeys(every) if len(self._encode_text(form)) == 1]
+
+    @cached_property
+    def special_tokens(self) -> Mapping[str, int]:
+        """What a text must not be able to say, with its id: special tokens, and added ones that the template uses."""
+        template = {*self._query_prefix, *self._item_suffix}
+        added = self._template.get_added_tokens_decoder().items()
+        return {token.content: i for i, token in sorted(added) if token.special or i in template}
+
+    def text_ids(self, text: str) -> list[int]:
+        """Return the token ids of a free text on its own."""
+        return self._encode_text(text)
+
+    def template_ids(self, text: str) -> list[int]:
+        """Return the token ids of a piece of template on its own; special tokens are meant."""
+        return self._encode_template(text)
+
+    def text_of(self, token_id: int) -> str:
+        """Return what a token stands for; a part of a character is shown as the tokenizer writes it."""
+        text = str(self._template.decode([token_id], skip_special_tokens=False))
+        return text if text and "\ufffd" not in text else str(self._template.id_to_token(token_id))
+
     def check_split(self, profile_texts: Sequence[str], qualification_texts: Sequence[str]) -> None:
         """Prove that query and item tokenize apart as they do together.
 
         Raises:
             PromptError: names the first pair of texts for which they do not.
         """
+        for profile, qualification in self.wrong_splits(profile_texts, qualification_texts):
+            raise PromptError(
+                f"layout {self.layout.name!r} splits {profile!r} and {qualification!r} where the tokenizer "
+                "would join: end the query and start the item at a word boundary"
+            )
+
+    def wrong_splits(
+        self, profile_texts: Sequence[str], qualification_texts: Sequence[str]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of texts whose query and item tokenize apart otherwise than together."""
+        items = {text: self.encode_item(self.layout.render_item(text)) for text in qualification_texts}
         for profile in profile_texts:
             query = self.encode_query(self.layout.render_query(profile))
-            for qualification in qualification_texts:
-                item = self.encode_item(self.layout.render_item(qualification))
+            for qualification, item in items.items():
                 if query + item != self._encode_joint(profile, qualification):
-                    raise PromptError(
-                        f"layout {self.layout.name!r} splits {profile!r} and {qualification!r} where the tokenizer "
-                        "would join: end the query and start the item at a word boundary"
-                    )
+                    yield profile, qualification
 
     def _encode_joint(self, profile: str, qualification: str) -> list[int]:
         text = profile + self.layout.query_suffix + self.layout.item_prefix + qualification
@@ -80,7 +128,6 @@ class PromptTokenizer:
     def _single(self, answer: str) -> int:
         ids = self._encode_text(answer)
         if len(ids) != 1:
-            spellings = (answer.upper(), answer.lower(), answer.capitalize(), f" {answer.capitalize()}")
-            single = [s for s in spellings if len(self._encode_text(s)) == 1]
+            single = self.spellings(answer)
             raise PromptError(f"answer {answer!r} is {len(ids)} tokens, one is needed; single tokens: {single}")
         return int(ids[0])

@@ -1,4 +1,4 @@
-"""Which checkpoints the CPU engines take: Llama- and Qwen3-shaped decoders with full attention in every layer.
+"""Which checkpoints the CPU engines take: Llama-, Qwen2- and Qwen3-shaped decoders with full attention in every layer.
 
 An engine that ignored a sliding window or a rotation that depends on the sequence length would give plausible, wrong
 scores; such a checkpoint is refused before its weights are read.
@@ -11,7 +11,7 @@ from typing import Any
 
 from mis_scoring.core.errors import DataError
 
-MODEL_TYPES = ("llama", "qwen3")
+MODEL_TYPES = ("llama", "qwen2", "qwen3")
 # "dynamic" and "longrope" rotate by the length of the whole sequence: a score would depend on its neighbours.
 ROPE_TYPES = ("default", "linear", "llama3", "yarn")
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from mis_scoring.engines.architecture import ArchitectureError
+from mis_scoring.engines.checkpoint import file_faults
 
 
 def load_decoder(checkpoint_dir: Path, *, attention: str) -> Any:
@@ -12,7 +13,8 @@ def load_decoder(checkpoint_dir: Path, *, attention: str) -> Any:
     Args:
         attention: a name known to transformers' AttentionInterface.
     Raises:
-        ArchitectureError: a tensor is missing, left over or of another shape, or model.safetensors is not there.
+        ArchitectureError: a tensor is missing, left over or of another shape, or a file is missing, a pickle or of
+            another model.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -20,8 +22,8 @@ def load_decoder(checkpoint_dir: Path, *, attention: str) -> Any:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
-    if not list(checkpoint_dir.glob("*.safetensors")):
-        raise ArchitectureError(str(checkpoint_dir), ["no safetensors file"])
+    if wrong_files := file_faults(checkpoint_dir):
+        raise ArchitectureError(str(checkpoint_dir), wrong_files)
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         checkpoint_dir,
         dtype=torch.float32,

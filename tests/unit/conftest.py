@@ -21,10 +21,18 @@ settings.load_profile("unit")
 def write_checkpoint(folder: Path, model_type: str, **changes: Any) -> Path:
     """Write a decoder of two layers; large weights, so that a wrong mask moves margins by far more than rounding."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+    from transformers import (
+        LlamaConfig,
+        LlamaForCausalLM,
+        Qwen2Config,
+        Qwen2ForCausalLM,
+        Qwen3Config,
+        Qwen3ForCausalLM,
+    )
 
     config_type, model = {
         "qwen3": (Qwen3Config, Qwen3ForCausalLM),
+        "qwen2": (Qwen2Config, Qwen2ForCausalLM),
         "llama": (LlamaConfig, LlamaForCausalLM),
     }[model_type]
     torch.set_num_threads(1)  # models this small only wait for each other's threads
@@ -40,11 +48,15 @@ def write_checkpoint(folder: Path, model_type: str, **changes: Any) -> Path:
         "max_position_embeddings": 256,
         "initializer_range": 0.2,
     }
-    model(config_type(**(sizes | changes))).save_pretrained(folder)
+    decoder: Any = model(config_type(**(sizes | changes)))
+    for name, parameter in decoder.named_parameters():
+        if name.endswith(".bias"):  # transformers starts them at 0, where a lost one would not show
+            torch.nn.init.normal_(parameter, std=0.5)
+    decoder.save_pretrained(folder)
     return folder
 
 
-@pytest.fixture(scope="session", params=["qwen3", "llama"])
+@pytest.fixture(scope="session", params=["qwen3", "llama", "qwen2"])
 def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_checkpoint(tmp_path_factory.mktemp(request.param), request.param)
 
