@@ -16,7 +16,7 @@ from mis_scoring.evaluation.packed_generation import (
     read_list,
 )
 
-ROWS = 384
+ROWS = 768
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,8 @@ class SliceGenerator:
     """Asks for one slice's answers with any decoder of one base."""
 
     def __init__(self, base: Base, slice_: Slice) -> None:
-        self._tokenizer = base.generation_tokenizer()
-        self._pad_id = base.pad_id()
+        self._tokenizer = base.generation_tokenizer
+        self._pad_id = base.pad_id
         self._queries = [self._tokenizer.encode_query(m.profile_text) for m in slice_.members]
         self._texts = [[c.text for c in m.candidates] for m in slice_.members]
         self._firsts = np.cumsum([0, *map(len, self._texts)]).tolist()

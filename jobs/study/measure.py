@@ -105,7 +105,10 @@ def _reordered(
 def _in_bfloat16(decoder: Any) -> Any:
     import torch
 
-    return copy.deepcopy(decoder).to(torch.bfloat16).eval()
+    served = type(decoder)(decoder.config).to(torch.bfloat16)
+    served.load_state_dict(decoder.state_dict())
+    served.model.rotary_emb = copy.deepcopy(decoder.model.rotary_emb)  # its frequencies stay float32, as when loaded
+    return served.to(next(decoder.parameters()).device).eval()
 
 
 def _summed(counts: list[dict[str, int]]) -> dict[str, int]:

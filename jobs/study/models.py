@@ -1,6 +1,7 @@
 """Bases of the study: a checkpoint folder, or the small decoder's shape with random weights."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +32,24 @@ class Base:
             return make_decoder(self.shape, seed=seed).to(device)
         return load_checkpoint(self.folder).to(device)
 
+    @cached_property
     def scoring_tokenizer(self) -> PromptTokenizer:
-        """Return the tokenizer of the single-item layout."""
+        """The tokenizer of the single-item layout."""
         return PromptTokenizer(self.folder / "tokenizer.json", self.prompts.layout)
 
+    @cached_property
     def generation_tokenizer(self) -> GenerationTokenizer:
-        """Return the tokenizer of the packed-generation prompt."""
+        """The tokenizer of the packed-generation prompt."""
         return GenerationTokenizer(self.folder / "tokenizer.json", self.prompts.generation)
 
+    @cached_property
     def label_tokens(self) -> LabelTokens:
-        """Return the answers' ids.
+        """The answers' ids."""
+        return self.scoring_tokenizer.label_tokens(*self.prompts.answers)
 
-        Raises:
-            PromptError: an answer is not one token.
-        """
-        return self.scoring_tokenizer().label_tokens(*self.prompts.answers)
-
+    @cached_property
     def pad_id(self) -> int:
-        """Return the id that fills rows."""
+        """The id that fills rows."""
         from tokenizers import Tokenizer
 
         return int(Tokenizer.from_file(str(self.folder / "tokenizer.json")).token_to_id(self.prompts.pad_token))

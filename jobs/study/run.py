@@ -45,6 +45,7 @@ class Limits:
     n_orders: int
     seconds: float
     is_tiny: bool
+    is_compiled: bool
 
 
 def run_study(
@@ -89,6 +90,8 @@ def _run_cell(cell: Cell, data_dir: Path, folder: Path, slices: dict[str, Slice]
     result: dict[str, Any] = {"cell": cell.as_dict(), "machine": _machine(device)}
     if cell.n_pairs:
         members = list(first_pairs(read_members(data_dir / "training.jsonl.gz"), cell.n_pairs))
+        if limits.is_compiled:
+            compile_layers(decoder)
         figures: dict[str, Any] = tune(decoder, base, cell, members, _tuning(cell), log=LOG.info)
         flops = training_flops(ForwardCost.of(decoder), figures["tokens"])
         result["training"] = figures | {
@@ -104,6 +107,12 @@ def _run_cell(cell: Cell, data_dir: Path, folder: Path, slices: dict[str, Slice]
     if device == "cuda":
         torch.cuda.empty_cache()
     return result
+
+
+def compile_layers(decoder: Any) -> None:
+    """Compile a decoder's layers, one graph for all of them and for all lengths."""
+    for layer in decoder.model.layers:
+        layer.compile(dynamic=True)
 
 
 def _tuning(cell: Cell) -> Tuning:
@@ -164,13 +173,24 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=150, help="of each slice, at most")
     parser.add_argument("--orders", type=int, default=4, help="orders of each member's items, the rank order included")
     parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--compile", action="store_true", help="train with compiled layers")
+    parser.add_argument("--cudnn", action="store_true", help="allow cuDNN's attention")
     parser.add_argument("--tiny", action="store_true", help="a tiny model, few pairs and members: minutes on a CPU")
     args = parser.parse_args()
     args.sizes = args.sizes or (TINY_SIZES if args.tiny else SIZES)
     if args.tiny:
         args.models, args.members, args.orders = [SMALL], min(args.members, 4), min(args.orders, 3)
     folders = {SMOLLM2_135M: args.base, SMALL: args.bundled, BUNDLED: args.bundled}
-    limits = Limits(n_members=args.members, n_orders=args.orders, seconds=args.minutes * 60, is_tiny=args.tiny)
+    limits = Limits(
+        n_members=args.members,
+        n_orders=args.orders,
+        seconds=args.minutes * 60,
+        is_tiny=args.tiny,
+        is_compiled=args.compile,
+    )
+    import torch
+
+    torch.backends.cuda.enable_cudnn_sdp(args.cudnn)
     run_study(cells_of(args), args.data, folders, args.out, limits)
 
 

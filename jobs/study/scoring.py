@@ -21,15 +21,15 @@ class SliceScorer:
     """Scores one slice with any decoder of one base; texts are tokenized once."""
 
     def __init__(self, base: Base, slice_: Slice) -> None:
-        tokenizer = base.scoring_tokenizer()
+        tokenizer = base.scoring_tokenizer
         layout = tokenizer.layout
         texts = {c.text for m in slice_.members for c in m.candidates}
         items = {text: tokenizer.encode_item(layout.render_item(text)) for text in texts}
         self.queries = [tokenizer.encode_query(layout.render_query(m.profile_text)) for m in slice_.members]
         self.items = [[items[c.text] for c in m.candidates] for m in slice_.members]
-        labels = base.label_tokens()
+        labels = base.label_tokens
         self._firsts = np.cumsum([0, *map(len, self.items)]).tolist()
-        self._tokens = {"yes_id": labels.yes, "no_id": labels.no, "pad_id": base.pad_id()}
+        self._tokens = {"yes_id": labels.yes, "no_id": labels.no, "pad_id": base.pad_id}
 
     def margins(self, decoder: Any, order: Order) -> FloatArray:
         """Return (n,) margins in candidate order; the items were asked in `order`, packed in its groups."""

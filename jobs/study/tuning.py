@@ -83,7 +83,7 @@ def tune(
 ) -> dict[str, float]:
     """Train in place and return steps, seconds, tokens and pairs met."""
     n_batches = -(-len(members) // tuning.members_per_step) * cell.n_passes
-    labels = base.label_tokens()
+    labels = base.label_tokens
     schedule = Schedule(
         max_steps=n_batches,
         max_seconds=tuning.max_seconds,
@@ -109,7 +109,7 @@ def tune(
 
 def _batches(base: Base, cell: Cell, members: Sequence[TrainingMember], members_per_step: int) -> Iterator[Batch]:
     is_generation = cell.method == GENERATION
-    pad_id, rng = base.pad_id(), random.Random(f"semlabel study {cell.seed}")
+    pad_id, rng = base.pad_id, random.Random(f"semlabel study {cell.seed}")
     examples = _list_examples(base, members, rng) if is_generation else _scoring_examples(base, members)
     for _ in range(cell.n_passes):
         order = list(range(len(members)))
@@ -133,8 +133,9 @@ def _chunks(
 
 
 def _scoring_examples(base: Base, members: Sequence[TrainingMember]) -> Callable[[int], list[Any]]:
-    tokenizer = base.scoring_tokenizer()
-    layout, items = tokenizer.layout, {}
+    tokenizer = base.scoring_tokenizer
+    layout = tokenizer.layout
+    items: dict[str, list[int]] = {}
 
     def item(text: str) -> list[int]:
         if text not in items:
@@ -155,7 +156,7 @@ def _scoring_examples(base: Base, members: Sequence[TrainingMember]) -> Callable
 
 
 def _list_examples(base: Base, members: Sequence[TrainingMember], rng: random.Random) -> Callable[[int], list[Any]]:
-    tokenizer = base.generation_tokenizer()
+    tokenizer = base.generation_tokenizer
 
     def examples(i: int) -> list[Any]:
         member = members[i]
