@@ -71,7 +71,7 @@ def train_labeler(args: argparse.Namespace) -> None:
     end = train(
         decoder,
         optimizer,
-        _loader(args, tokenizer_json, start, short),
+        ([batch] for batch in _loader(args, tokenizer_json, start, short)),
         settings,
         start=start,
         on_progress=lambda progress: setattr(short, "value", int(settings.schedule.is_short(progress))),

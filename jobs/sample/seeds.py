@@ -12,5 +12,8 @@ VALIDATION_SEED = 500_000
 TRAINING_SEED_FROM = 1_000_000
 """Training uses this seed and those above it; a sample must stay below `VALIDATION_SEED`."""
 
+PAIRS_SEED_FROM = 2_000_000
+"""Written pairs use this seed and those above it: training's own stream, which counts up, does not come so far."""
+
 MAX_SAMPLE_SEED = VALIDATION_SEED - 1
 """The last seed that no member of validation or training was drawn from."""

@@ -63,7 +63,7 @@ class PairSource:
     def _negatives(self, rng: random.Random, facts: Facts, decided: set[int]) -> list[int]:
         retrieved = self._neighbours.candidates(_phrases(facts), k=N_RETRIEVED).tolist()
         nearest, others = retrieved[:N_NEAREST], retrieved[N_NEAREST:]
-        hard = [self._place[q] for q in _hard_negatives(rng, facts) if q in self._place]
+        hard = [self._place[q] for q in hard_negatives(rng, facts) if q in self._place]
         siblings = list(self._siblings(rng, facts))
         anywhere = [rng.randrange(len(self.catalog)) for _ in range(self._n_items)]
         rng.shuffle(nearest)
@@ -80,7 +80,7 @@ class PairSource:
                 yield sibling
 
 
-def _hard_negatives(rng: random.Random, facts: Facts) -> list[str]:
+def hard_negatives(rng: random.Random, facts: Facts) -> list[str]:
     """Return ids that the facts nearly support: more years, a higher degree, another field, lapsed, wished for."""
     ids = [f"experience:{job.occupation_id}:{years}" for job in facts.jobs for years in YEARS]
     ids += [f"education:{level}:{degree.field_id}" for degree in facts.degrees for level in LEVELS]

@@ -4,7 +4,7 @@ Segments are 0 for the query, i+1 for item i and -1 for padding; positions of ev
 (arXiv 2610.36383, equations 3 and 4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +40,7 @@ class Batch:
 def collate(examples: Sequence[TrainingExample], *, pad_id: int) -> Batch:
     """Pack each example into one row; the row length is the longest, rounded up."""
     longest = max(example.n_tokens for example in examples)
-    length = -(-longest // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+    length = padded_length(longest)
     token_ids = np.full((len(examples), length), pad_id, np.int32)
     position_ids = np.zeros((len(examples), length), np.int32)
     segment_ids = np.full((len(examples), length), PADDING_SEGMENT, np.int32)
@@ -63,3 +63,26 @@ def collate(examples: Sequence[TrainingExample], *, pad_id: int) -> Batch:
         readout_places=np.asarray(readouts, np.int32),
         answers=np.concatenate([np.asarray(e.answers, np.bool_) for e in examples]),
     )
+
+
+def padded_length(n_tokens: int) -> int:
+    """Return the length of a row of so many tokens, rounded up."""
+    return -(-n_tokens // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+
+
+def by_padded_tokens(lengths: Sequence[int], *, limit: int, most: int | None = None) -> Iterator[list[int]]:
+    """Yield places of rows, shortest first, so that rows x padded length stays within the limit.
+
+    Args:
+        lengths: tokens of each row; one that is over the limit stands alone.
+        most: rows in a group, at most.
+    """
+    chosen: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda i: lengths[i]):
+        is_full = padded_length(lengths[place]) * (len(chosen) + 1) > limit or len(chosen) == most
+        if chosen and is_full:
+            yield chosen
+            chosen = []
+        chosen.append(place)
+    if chosen:
+        yield chosen

@@ -9,27 +9,38 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mis_scoring.training.batches import collate
+from mis_scoring.training.batches import by_padded_tokens, collate
 from mis_scoring.training.examples import TrainingExample
 from mis_scoring.training.loss import to_torch
 from mis_scoring.training.model import last_hidden
 
 
 def margins_of(
-    decoder: Any, examples: Sequence[TrainingExample], *, yes_id: int, no_id: int, pad_id: int, rows: int = 8
+    decoder: Any,
+    examples: Sequence[TrainingExample],
+    *,
+    yes_id: int,
+    no_id: int,
+    pad_id: int,
+    rows: int = 8,
+    tokens_per_batch: int = 65_536,
 ) -> list[npt.NDArray[np.float32]]:
-    """Return z(YES) - z(NO) of every item, (n_items,) an example, in the examples' order."""
+    """Return z(YES) - z(NO) of every item, (n_items,) an example, in the examples' order.
+
+    Args:
+        rows: examples on the device at once, at most.
+        tokens_per_batch: padded tokens on the device at once, at most; a longer example stands alone.
+    """
     import torch
 
     device = next(decoder.parameters()).device.type
     head = decoder.lm_head.weight[[yes_id, no_id]].float()
     was_training = decoder.training
     decoder.eval()
-    order = sorted(range(len(examples)), key=lambda i: examples[i].n_tokens)
+    places = by_padded_tokens([e.n_tokens for e in examples], limit=tokens_per_batch, most=rows)
     margins: list[npt.NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(examples)
     with torch.inference_mode():
-        for start in range(0, len(order), rows):
-            chosen = order[start : start + rows]
+        for chosen in places:
             batch = collate([examples[i] for i in chosen], pad_id=pad_id)
             t = to_torch(batch, yes_id=yes_id, no_id=no_id, device=device)
             hidden = last_hidden(decoder, t.token_ids, t.position_ids, t.segment_ids)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mis_scoring.core.packing import mis_mask, pack
+from mis_scoring.training.adapter import LoraShape, add_lora
 from mis_scoring.training.batches import collate
 from mis_scoring.training.examples import TrainingExample, split_items
 from mis_scoring.training.loss import losses, to_torch
@@ -29,14 +30,47 @@ def examples(draw: Any) -> TrainingExample:
     return TrainingExample(query=draw(tokens), items=items, answers=answers)
 
 
-def make_model() -> Any:
+MODEL_TYPES = ("own", "llama", "qwen2", "qwen3")
+
+
+def make_model(model_type: str = "own", *, has_lora: bool = False) -> Any:
     """Return a small decoder whose weights are large enough for attention to matter."""
-    decoder = make_decoder(SHAPE, seed=1)
+    decoder = make_decoder(SHAPE, seed=1) if model_type == "own" else make_base(model_type)
     with torch.no_grad():
-        for parameter in decoder.parameters():
+        for name, parameter in decoder.named_parameters():
             if parameter.dim() >= 2:
                 parameter.mul_(8)
+            elif name.endswith("bias"):
+                parameter.normal_()  # Qwen2's, which start at nothing
+    if has_lora:
+        add_lora(decoder, LoraShape(rank=3, alpha=6), seed=2)
+        with torch.no_grad():
+            for name, parameter in decoder.named_parameters():
+                if "lora_B" in name:
+                    parameter.normal_(std=0.2)  # at its start of 0 the other half would have no gradient
     return decoder
+
+
+def make_base(model_type: str) -> Any:
+    """Return a decoder of that type with a head of its own."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.for_model(
+        model_type,
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=None,
+        attn_implementation="sdpa",
+    )
+    torch.manual_seed(1)
+    return AutoModelForCausalLM.from_config(config)
 
 
 def gradients(decoder: Any, parts: list[TrainingExample]) -> dict[str, torch.Tensor]:
@@ -45,25 +79,32 @@ def gradients(decoder: Any, parts: list[TrainingExample]) -> dict[str, torch.Ten
     batch = to_torch(collate(parts, pad_id=PAD), yes_id=YES, no_id=NO, device="cpu")
     label_loss, _, _ = losses(decoder, batch, n_lm_tokens=0)
     label_loss.backward()
-    return {name: p.grad.clone() for name, p in decoder.named_parameters()}
+    return {name: p.grad.clone() for name, p in decoder.named_parameters() if p.requires_grad}
 
 
+@pytest.mark.parametrize("has_lora", [False, True], ids=["all weights", "lora"])
+@pytest.mark.parametrize("model_type", MODEL_TYPES)
 @given(example=examples())
 @settings(max_examples=6, deadline=None)
-def test_packed_training_has_the_gradients_of_single_item_training(example: TrainingExample) -> None:
-    decoder = make_model()
+def test_packed_training_has_the_gradients_of_single_item_training(
+    model_type: str, has_lora: bool, example: TrainingExample
+) -> None:
+    decoder = make_model(model_type, has_lora=has_lora)
     packed = gradients(decoder, [example])
     single = gradients(decoder, list(split_items(example, items_per_example=1)))
+    assert all(("lora_" in name) is has_lora for name in packed)
     for name, gradient in packed.items():
         torch.testing.assert_close(gradient, single[name], rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("has_lora", [False, True], ids=["all weights", "lora"])
+@pytest.mark.parametrize("model_type", MODEL_TYPES)
 @pytest.mark.parametrize("fault", ["plain causal mask", "positions go on"])
 def test_the_gradients_differ_without_the_mask_or_the_reused_positions(
-    fault: str, monkeypatch: pytest.MonkeyPatch
+    fault: str, model_type: str, has_lora: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     example = TrainingExample(query=[7, 8, 9, 10], items=[[11, 12], [13, 14, 15], [16]], answers=[True, False, True])
-    decoder = make_model()
+    decoder = make_model(model_type, has_lora=has_lora)
     single = gradients(decoder, list(split_items(example, items_per_example=1)))
     batch = collate([example], pad_id=PAD)
     if fault == "plain causal mask":

@@ -36,8 +36,8 @@ def settings_of(*, max_steps: int) -> Hyperparameters:
     return Hyperparameters(yes_id=YES, no_id=NO, schedule=schedule, n_lm_tokens=1_000)
 
 
-def batches(seed: int, *, skip: int = 0) -> Iterator[Batch]:
-    """Yield an easy task without end: every item is supported when the query's only token is even."""
+def steps(seed: int, *, skip: int = 0) -> Iterator[list[Batch]]:
+    """Yield an easy task without end, a batch a step: every item is supported when the query's only token is even."""
     rng = random.Random(seed)
     while True:
         rows = []
@@ -48,10 +48,10 @@ def batches(seed: int, *, skip: int = 0) -> Iterator[Batch]:
         if skip:
             skip -= 1
         else:
-            yield collate(rows, pad_id=PAD)
+            yield [collate(rows, pad_id=PAD)]
 
 
-def run(decoder: Any, optimizer: Any, source: Iterator[Batch], *, to_step: int, start: Position) -> Position:
+def run(decoder: Any, optimizer: Any, source: Iterator[list[Batch]], *, to_step: int, start: Position) -> Position:
     settings = settings_of(max_steps=40)
 
     class Stop(Exception):
@@ -74,8 +74,8 @@ def test_a_small_decoder_learns_an_easy_task() -> None:
     decoder = make_decoder(SHAPE, seed=0)
     settings = settings_of(max_steps=120)
     lines: list[str] = []
-    train(decoder, make_optimizer(decoder, settings), batches(0), settings, start=Position(), log=lines.append)
-    batch = next(batches(1))
+    train(decoder, make_optimizer(decoder, settings), steps(0), settings, start=Position(), log=lines.append)
+    [batch] = next(steps(1))
     _, _, logits = losses(decoder, to_torch(batch, yes_id=YES, no_id=NO, device="cpu"), n_lm_tokens=0)
     right = (logits[:, YES] >= logits[:, NO]).numpy() == batch.answers
     assert right.mean() > 0.9
@@ -85,16 +85,16 @@ def test_a_stopped_run_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     settings = settings_of(max_steps=40)
     whole = make_decoder(SHAPE, seed=0)
     # The language-model loss draws its tokens at random: there are fewer than it may take, so the draw does not matter.
-    run(whole, make_optimizer(whole, settings), batches(0), to_step=40, start=Position())
+    run(whole, make_optimizer(whole, settings), steps(0), to_step=40, start=Position())
     stopped = make_decoder(SHAPE, seed=0)
     optimizer = make_optimizer(stopped, settings)
-    position = run(stopped, optimizer, batches(0), to_step=20, start=Position())
+    position = run(stopped, optimizer, steps(0), to_step=20, start=Position())
     save_state(tmp_path, stopped, optimizer, position)
     resumed = make_decoder(SHAPE, seed=99)
     optimizer = make_optimizer(resumed, settings)
     start = load_state(tmp_path, resumed, optimizer)
     assert (start.step, start.n_starts) == (20, 1)
-    run(resumed, optimizer, batches(0, skip=20), to_step=40, start=start)
+    run(resumed, optimizer, steps(0, skip=20), to_step=40, start=start)
     for a, b in zip(whole.parameters(), resumed.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
