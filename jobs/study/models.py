@@ -10,6 +10,7 @@ from jobs.study.prompts import SMALL, SMOLLM2, StudyPrompts
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.evaluation.generation_prompt import GenerationTokenizer
+from mis_scoring.training.base import load_base
 from mis_scoring.training.model import DecoderShape, make_decoder
 
 
@@ -19,23 +20,25 @@ class Base:
 
     Attributes:
         folder: checkpoint and tokenizer; only the tokenizer is read when `shape` is given.
+        layout: the name of scoring's layout among the prompts'.
         shape: of a decoder with random weights; None loads the checkpoint.
     """
 
     folder: Path
     prompts: StudyPrompts
+    layout: str
     shape: DecoderShape | None
 
     def make(self, *, seed: int, device: str) -> Any:
         """Return the decoder in float32 on a device."""
         if self.shape is not None:
             return make_decoder(self.shape, seed=seed).to(device)
-        return load_checkpoint(self.folder).to(device)
+        return load_base(self.folder, device=device)
 
     @cached_property
     def scoring_tokenizer(self) -> PromptTokenizer:
         """The tokenizer of the single-item layout."""
-        return PromptTokenizer(self.folder / "tokenizer.json", self.prompts.layout)
+        return PromptTokenizer(self.folder / "tokenizer.json", self.prompts.layouts[self.layout])
 
     @cached_property
     def generation_tokenizer(self) -> GenerationTokenizer:
@@ -52,21 +55,13 @@ class Base:
         """The id that fills rows."""
         from tokenizers import Tokenizer
 
-        return int(Tokenizer.from_file(str(self.folder / "tokenizer.json")).token_to_id(self.prompts.pad_token))
+        pad_id = Tokenizer.from_file(str(self.folder / "tokenizer.json")).token_to_id(self.prompts.pad_token)
+        assert pad_id is not None
+        return int(pad_id)
 
 
-def load_checkpoint(folder: Path) -> Any:
-    """Return a checkpoint's decoder in float32, by torch's own attention."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="sdpa", local_files_only=True, use_safetensors=True
-    )
-
-
-def base_of(model: str, folder: Path, *, shape: DecoderShape | None = None) -> Base:
+def base_of(model: str, folder: Path, *, layout: str, shape: DecoderShape | None = None) -> Base:
     """Return the base of a model's name; `shape` only concerns the small one."""
     if model == SMOLLM2_135M:
-        return Base(folder=folder, prompts=SMOLLM2, shape=None)
-    return Base(folder=folder, prompts=SMALL, shape=shape)
+        return Base(folder=folder, prompts=SMOLLM2, layout=layout, shape=None)
+    return Base(folder=folder, prompts=SMALL, layout=layout, shape=shape)

@@ -12,25 +12,27 @@ import logging
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jobs.study.cells import BUNDLED, METHODS, SCORING, SMALL, SMOLLM2_135M, Cell, plan
+from jobs.study.cells import BUNDLED, CHAT, COMPACT, FULL, LORA, METHODS, SCORING, SMALL, SMOLLM2_135M, Cell, plan
 from jobs.study.flops import ForwardCost, training_flops
 from jobs.study.measure import measure_generation, measure_scoring
 from jobs.study.members_file import first_pairs, read_members
 from jobs.study.models import base_of
 from jobs.study.slices import Slice, read_slices
 from jobs.study.tuning import Tuning, tune
+from mis_scoring.training.adapter import LoraShape, add_lora, merge, save_adapter
 from mis_scoring.training.model import DecoderShape
 
 LOG = logging.getLogger(__name__)
 SIZES = (1_024, 4_096, 16_384, 65_536, 262_144)
 TINY_SIZES = (200, 800)
 TINY_SHAPE = DecoderShape(hidden_size=64, intermediate_size=128, n_layers=2, n_heads=2, n_kv_heads=1, head_dim=32)
-SMALL_STEPS_OF_MEMBERS = 32  # random weights like larger steps and a higher rate
-TUNED = Tuning(members_per_step=8, learning_rate=3e-4)
+MEMBERS_PER_STEP = ((32_000, 8), (512_000, 16))  # up to so many pairs; 32 beyond; about 40 pairs a member
+LORA_SHAPE = LoraShape(rank=16, alpha=32)
+EVALUATION_S = 75.0  # what is left of the time for judging a cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +40,16 @@ class Limits:
     """How much of the study is run.
 
     Attributes:
-        seconds: of the whole command; no cell begins that would not fit, judged by the longest so far.
+        seconds: of the whole command; no cell begins that would not fit, judged by the longest so far, and a
+            training that would not fit ends early, its rate annealed.
+        adapter_dir: where the adapter of a cell tuned by LoRA is written.
     """
 
     n_members: int
     n_orders: int
     seconds: float
     is_tiny: bool
-    is_compiled: bool
+    adapter_dir: Path
 
 
 def run_study(
@@ -64,7 +68,7 @@ def run_study(
             LOG.info("%.0f s are left, too few for %s", left_s, cell)
             break
         started = time.monotonic()
-        result = _run_cell(cell, data_dir, folders[cell.model], slices, limits)
+        result = _run_cell(cell, data_dir, folders[cell.model], slices, limits, left_s=left_s)
         longest_s = max(longest_s, time.monotonic() - started)
         results.append(result)
         with out.open("a", encoding="utf-8") as file:
@@ -80,25 +84,31 @@ def read_results(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
-def _run_cell(cell: Cell, data_dir: Path, folder: Path, slices: dict[str, Slice], limits: Limits) -> dict[str, Any]:
+def _run_cell(
+    cell: Cell, data_dir: Path, folder: Path, slices: dict[str, Slice], limits: Limits, *, left_s: float
+) -> dict[str, Any]:
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     shape = None if cell.model in (SMOLLM2_135M, BUNDLED) else TINY_SHAPE if limits.is_tiny else DecoderShape()
-    base = base_of(cell.model, folder, shape=shape)
+    base = base_of(cell.model, folder, layout=cell.layout, shape=shape)
     decoder = base.make(seed=cell.seed, device=device)
     result: dict[str, Any] = {"cell": cell.as_dict(), "machine": _machine(device)}
     if cell.n_pairs:
         members = list(first_pairs(read_members(data_dir / "training.jsonl.gz"), cell.n_pairs))
-        if limits.is_compiled:
-            compile_layers(decoder)
-        figures: dict[str, Any] = tune(decoder, base, cell, members, _tuning(cell), log=LOG.info)
-        flops = training_flops(ForwardCost.of(decoder), figures["tokens"])
+        cost = ForwardCost.of(decoder)
+        adapted = add_lora(decoder, LORA_SHAPE, seed=cell.seed) if cell.tuned == LORA else None
+        tuning = replace(_tuning(cell), max_seconds=max(10.0, left_s - EVALUATION_S))
+        figures: dict[str, Any] = tune(decoder, base, cell, members, tuning, log=LOG.info)
+        flops = training_flops(cost, figures["tokens"])
         result["training"] = figures | {
             "members": len(members),
             "pairs_per_s": figures["pairs"] / figures["seconds"],
             "flops_per_s": flops / figures["seconds"],
         }
+        if adapted is not None:
+            save_adapter(adapted, limits.adapter_dir, dtype="bfloat16")
+            decoder = merge(adapted).to(device)
     began = time.monotonic()
     measure = measure_scoring if cell.method == SCORING else measure_generation
     result["evaluation"] = measure(decoder, base, slices, n_orders=limits.n_orders)
@@ -109,16 +119,11 @@ def _run_cell(cell: Cell, data_dir: Path, folder: Path, slices: dict[str, Slice]
     return result
 
 
-def compile_layers(decoder: Any) -> None:
-    """Compile a decoder's layers, one graph for all of them and for all lengths."""
-    for layer in decoder.model.layers:
-        layer.compile(dynamic=True)
-
-
 def _tuning(cell: Cell) -> Tuning:
+    members_per_step = next((n for bound, n in MEMBERS_PER_STEP if cell.n_pairs <= bound), 32)
     if cell.model == SMALL:
-        return Tuning(members_per_step=SMALL_STEPS_OF_MEMBERS, learning_rate=1.5e-3, lm_until=0.35)
-    return TUNED
+        return Tuning(members_per_step=32, learning_rate=1.5e-3, lm_until=0.35)
+    return Tuning(members_per_step=members_per_step, learning_rate=1e-3 if cell.tuned == LORA else 3e-4)
 
 
 def _machine(device: str) -> dict[str, str]:
@@ -148,10 +153,16 @@ def summary(result: dict[str, Any]) -> str:
 
 def cells_of(args: argparse.Namespace) -> list[Cell]:
     """Return the cells that the arguments ask for; the bundled labeler is judged last."""
-    cells = plan(args.sizes, models=args.models, seeds=args.seeds)
-    cells = [cell for cell in cells if cell.method in args.methods]
+    cells = plan(
+        args.sizes,
+        models=args.models,
+        seeds=args.seeds,
+        methods=args.methods,
+        layout=args.layout,
+        tuned=args.tuned,
+    )
     if args.judge_bundled:
-        cells.append(Cell(model=BUNDLED, method=SCORING, n_pairs=0, n_passes=0, seed=0))
+        cells.append(Cell(model=BUNDLED, method=SCORING, n_pairs=0, n_passes=0, seed=0, layout=COMPACT))
     return cells
 
 
@@ -173,8 +184,8 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=150, help="of each slice, at most")
     parser.add_argument("--orders", type=int, default=4, help="orders of each member's items, the rank order included")
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--compile", action="store_true", help="train with compiled layers")
-    parser.add_argument("--cudnn", action="store_true", help="allow cuDNN's attention")
+    parser.add_argument("--layout", choices=(CHAT, COMPACT), default="", help="of scoring; default: each base's own")
+    parser.add_argument("--tuned", choices=(FULL, LORA), default=FULL)
     parser.add_argument("--tiny", action="store_true", help="a tiny model, few pairs and members: minutes on a CPU")
     args = parser.parse_args()
     args.sizes = args.sizes or (TINY_SIZES if args.tiny else SIZES)
@@ -186,11 +197,12 @@ def main() -> None:
         n_orders=args.orders,
         seconds=args.minutes * 60,
         is_tiny=args.tiny,
-        is_compiled=args.compile,
+        adapter_dir=args.out.parent / "adapter",
     )
     import torch
 
-    torch.backends.cuda.enable_cudnn_sdp(args.cudnn)
+    # cuDNN makes a plan for every new length: 103 ms instead of 50 a decoded token, measured on an H200.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     run_study(cells_of(args), args.data, folders, args.out, limits)
 
 

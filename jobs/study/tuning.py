@@ -102,7 +102,14 @@ def tune(
             yield batch
 
     began = time.monotonic()
-    end = train(decoder, make_optimizer(decoder, settings), counted(), settings, start=Position(), log=log)
+    end = train(
+        decoder,
+        make_optimizer(decoder, settings),
+        ([batch] for batch in counted()),
+        settings,
+        start=Position(),
+        log=log,
+    )
     pairs = sum(len(m.answers) for m in members) * end.step / n_batches * cell.n_passes
     return {"steps": end.step, "planned_steps": n_batches, "seconds": time.monotonic() - began, "pairs": pairs, **met}
 
