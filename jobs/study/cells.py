@@ -39,7 +39,7 @@ class Cell:
 
 def passes_of(n_pairs: int) -> int:
     """Return how many passes a size gets: small sizes need more steps to settle, whatever the method."""
-    bounds = ((2_000, 16), (8_000, 8), (32_000, 5), (128_000, 3), (512_000, 2))
+    bounds = ((2_000, 16), (8_000, 8), (32_000, 5), (128_000, 3), (512_000, 2), (2_000_000, 2))
     return next((passes for bound, passes in bounds if n_pairs <= bound), 1)
 
 

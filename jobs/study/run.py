@@ -32,7 +32,7 @@ TINY_SIZES = (200, 800)
 TINY_SHAPE = DecoderShape(hidden_size=64, intermediate_size=128, n_layers=2, n_heads=2, n_kv_heads=1, head_dim=32)
 MEMBERS_PER_STEP = ((32_000, 8), (512_000, 16))  # up to so many pairs; 32 beyond; about 40 pairs a member
 LORA_SHAPE = LoraShape(rank=16, alpha=32)
-EVALUATION_S = 75.0  # what is left of the time for judging a cell
+EVALUATION_S = 110.0  # what is left of the time for judging a cell
 
 
 @dataclass(frozen=True, kw_only=True)
