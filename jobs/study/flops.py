@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mis_scoring.training.flops import seen_pairs
+
 
 @dataclass(frozen=True, kw_only=True)
 class ForwardCost:
@@ -53,20 +55,18 @@ class ForwardCost:
     def packed_scoring(self, query_tokens: int, item_tokens: Iterable[int]) -> float:
         """Return the operations of scoring the items of one query in one pass under the MIS mask."""
         lengths = list(item_tokens)
-        visible = causal(query_tokens) + sum(n * query_tokens + causal(n) for n in lengths)
-        return self.flops(n_tokens=query_tokens + sum(lengths), n_visible=visible, n_output_rows=2 * len(lengths))
+        return self.flops(
+            n_tokens=query_tokens + sum(lengths),
+            n_visible=seen_pairs(query_tokens, lengths),
+            n_output_rows=2 * len(lengths),
+        )
 
     def list_generation(self, prompt_tokens: int, generated_tokens: int) -> float:
         """Return the operations of one prompt's prefill and of decoding its list with a cache."""
         n_tokens = prompt_tokens + generated_tokens - 1  # the last token generated is never fed back
         return self.flops(
-            n_tokens=n_tokens, n_visible=causal(n_tokens), n_output_rows=generated_tokens * self.vocab_size
+            n_tokens=n_tokens, n_visible=seen_pairs(n_tokens, []), n_output_rows=generated_tokens * self.vocab_size
         )
-
-
-def causal(n_tokens: int) -> int:
-    """Return the keys that n tokens see causally, themselves included."""
-    return n_tokens * (n_tokens + 1) // 2
 
 
 def training_flops(cost: ForwardCost, n_tokens: float) -> float:

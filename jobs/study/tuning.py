@@ -96,7 +96,7 @@ def tune(
     met = {"tokens": 0, "padded_tokens": 0}
 
     def counted() -> Iterator[Batch]:
-        for batch in _batches(base, cell, members, tuning.members_per_step):
+        for batch in batches(base, cell, members, tuning.members_per_step):
             met["tokens"] += int((batch.segment_ids >= 0).sum())
             met["padded_tokens"] += batch.token_ids.size
             yield batch
@@ -114,7 +114,8 @@ def tune(
     return {"steps": end.step, "planned_steps": n_batches, "seconds": time.monotonic() - began, "pairs": pairs, **met}
 
 
-def _batches(base: Base, cell: Cell, members: Sequence[TrainingMember], members_per_step: int) -> Iterator[Batch]:
+def batches(base: Base, cell: Cell, members: Sequence[TrainingMember], members_per_step: int) -> Iterator[Batch]:
+    """Yield a batch a step, `n_passes` times over the members; as many steps for either method."""
     is_generation = cell.method == GENERATION
     pad_id, rng = base.pad_id, random.Random(f"semlabel study {cell.seed}")
     examples = _list_examples(base, members, rng) if is_generation else _scoring_examples(base, members)
