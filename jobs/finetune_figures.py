@@ -36,7 +36,7 @@ def validation_figures(
     agreement = Agreement.of(margins >= cut, answers)
     loss = float(np.logaddexp(0.0, np.where(answers, -margins, margins)).mean())
     figures = {"precision": agreement.precision, "recall": agreement.recall, "f1": agreement.f1, "cut": cut}
-    return {name: round(value, 4) for name, value in {"loss": loss, **figures}.items()}
+    return {name: round(value, 6) for name, value in {"loss": loss, **figures}.items()}
 
 
 def training_document(

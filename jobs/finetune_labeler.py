@@ -10,7 +10,6 @@ Runs where torch, transformers and, for `--lora`, peft are; needs nothing of the
 """
 
 import argparse
-import gzip
 import json
 import logging
 import shutil
@@ -18,24 +17,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jobs.errors import FaultsError, MissingRequirementError
+from jobs.errors import FaultsError
 from jobs.finetune_figures import training_document, validation_figures
+from jobs.finetune_inputs import FinetuneInputs, read_inputs, require_base
 from jobs.finetune_options import DTYPES, FinetuneOptions
-from jobs.pair_examples import PairExamples, pair_examples
 from mis_scoring.core.contract import PromptContract
-from mis_scoring.core.identity import digest, file_digest, text_hash
-from mis_scoring.core.tokenizer import PromptTokenizer
-from mis_scoring.engines.architecture import architecture_faults
-from mis_scoring.evaluation.members import read_members
 from mis_scoring.training.adapter import add_lora, merge, save_adapter
-from mis_scoring.training.base import BaseModelError, load_base, max_tokens_of, read_base_config
+from mis_scoring.training.base import load_base, max_tokens_of
 from mis_scoring.training.checkpoints import save_model
 from mis_scoring.training.finetune import FinetuneSettings, finetune
 from mis_scoring.training.plan import StepPlan
 
 LOG = logging.getLogger(__name__)
-MAX_TOO_LONG_SHARE = 0.05  # of a split's members; more of them is a wrong base, not a few odd profiles
-_SHOWN = 20
 
 
 def finetune_labeler(
@@ -71,34 +64,20 @@ def finetune_labeler(
     torch.backends.cuda.matmul.allow_tf32 = True
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     decoder = load_base(base_dir, device=device)
-    tokenizer = PromptTokenizer(base_dir / "tokenizer.json", contract.layout)
-    labels = tokenizer.label_tokens(*contract.answers)
-    max_tokens = min(max_tokens_of(decoder), options.tokens_per_batch)
-    train = _examples(work_dir, "train", tokenizer, max_tokens=max_tokens, log=log)
-    validation = _examples(
-        work_dir, "validation", tokenizer, max_tokens=max_tokens, log=log, n_members=options.validation_members
-    )
+    inputs = read_inputs(work_dir, base_dir, contract, options, max_tokens=max_tokens_of(decoder), log=log)
 
     def validate(trained: Any) -> dict[str, float]:
-        return validation_figures(trained, validation, labels, tokens_per_batch=options.tokens_per_batch)
+        return validation_figures(trained, inputs.validation, inputs.labels, tokens_per_batch=options.tokens_per_batch)
 
-    plan = _plan(train, options)
     adapted = add_lora(decoder, options.lora_shape, seed=options.seed) if options.lora_shape else None
-    base = {"name": base_dir.resolve().name, "digests": _digests(base_dir)}
+    plan = _plan(inputs, options)
     record = finetune(
         decoder,
         plan,
-        FinetuneSettings(
-            yes_id=labels.yes,
-            no_id=labels.no,
-            n_steps=options.steps or options.epochs * plan.steps_per_epoch,
-            learning_rate=options.peak_learning_rate,
-            weight_decay=options.weight_decay,
-            is_bfloat16=options.bfloat16,
-        ),
+        _settings(inputs, options, n_steps=options.steps or options.epochs * plan.steps_per_epoch),
         validate=validate,
         state_dir=state_dir,
-        identity=_identity(work_dir, contract, options, base),
+        identity=inputs.identity,
         log=log,
     )
     _write_model(work_dir, base_dir, decoder, adapted, dtype=options.dtype)
@@ -106,8 +85,8 @@ def finetune_labeler(
     document = training_document(
         options=options,
         record=record,
-        train=train,
-        base=base,
+        train=inputs.train,
+        base=inputs.base,
         device_name=torch.cuda.get_device_name() if device == "cuda" else None,
         written=validate(load_base(work_dir / "model", device=device)),  # what is judged is what was written
     )
@@ -115,54 +94,9 @@ def finetune_labeler(
     return document
 
 
-def require_base(base_dir: Path) -> None:
-    """Refuse a base that can't be trained, or whose labeler no engine could serve.
-
-    Raises:
-        BaseModelError: lists all faults.
-    """
-    from tokenizers import Tokenizer
-
-    config = read_base_config(base_dir)
-    # which shapes are trained was decided there; attention and rotation must be as the engines compute them
-    faults = architecture_faults(config | {"model_type": "llama"})
-    n_tokens = Tokenizer.from_file(str(base_dir / "tokenizer.json")).get_vocab_size()
-    if n_tokens > config.get("vocab_size", 0):
-        faults.append(
-            f"tokenizer.json has {n_tokens} tokens and the checkpoint {config.get('vocab_size', 0)}: it is the "
-            "tokenizer of another model"
-        )
-    if faults:
-        raise BaseModelError(base_dir, faults)
-
-
-def _examples(
-    work_dir: Path,
-    split: str,
-    tokenizer: PromptTokenizer,
-    *,
-    max_tokens: int,
-    log: Callable[[str], None],
-    n_members: int | None = None,
-) -> PairExamples:
-    """Read and tokenize a split; a few members with too long pairs are named and left out."""
-    path = work_dir / "splits" / f"{split}.jsonl.gz"
-    if not path.exists():
-        raise MissingRequirementError(f"{path} is missing: split your pairs first (jobs.split_pairs)")
-    members = read_members(path)[:n_members]
-    found = pair_examples(members, tokenizer, max_tokens=max_tokens)
-    named = [f"member {m!r} has a pair of {n} tokens, {max_tokens} are possible" for m, n in found.too_long.items()]
-    if not found.examples or len(named) > MAX_TOO_LONG_SHARE * len(members):
-        remedy = f"{len(named)} of {len(members)} members in all: shorten profiles, or take a base of a longer context"
-        raise FaultsError(str(path), [*named[:_SHOWN], remedy] if named else ["it holds no decided pair"])
-    for line in named:
-        log(f"left out of {split}: {line}")
-    return found
-
-
-def _plan(train: PairExamples, options: FinetuneOptions) -> StepPlan:
+def _plan(inputs: FinetuneInputs, options: FinetuneOptions) -> StepPlan:
     return StepPlan(
-        examples=train.examples,
+        examples=inputs.train.examples,
         is_packed=options.packed,
         items_per_example=options.items_per_example,
         pairs_per_step=options.pairs_per_step,
@@ -171,21 +105,21 @@ def _plan(train: PairExamples, options: FinetuneOptions) -> StepPlan:
     )
 
 
-def _identity(work_dir: Path, contract: PromptContract, options: FinetuneOptions, base: dict[str, Any]) -> str:
-    """Return the digest of all that decides the weights of the run."""
-    with gzip.open(work_dir / "splits" / "train.jsonl.gz", "rt", encoding="utf-8") as file:
-        pairs = text_hash(file.read())
-    prompt = {"layout": vars(contract.layout), "answers": list(contract.answers)}
-    return digest({"pairs": pairs, "prompt": prompt, "options": options.as_dict(), "base": base["digests"]})
-
-
-def _digests(base_dir: Path) -> dict[str, str]:
-    names = [*sorted(path.name for path in base_dir.glob("*.safetensors")), "config.json", "tokenizer.json"]
-    return {name: file_digest(base_dir / name) for name in names}
+def _settings(inputs: FinetuneInputs, options: FinetuneOptions, *, n_steps: int) -> FinetuneSettings:
+    return FinetuneSettings(
+        yes_id=inputs.labels.yes,
+        no_id=inputs.labels.no,
+        n_steps=n_steps,
+        learning_rate=options.peak_learning_rate,
+        weight_decay=options.weight_decay,
+        is_bfloat16=options.bfloat16,
+    )
 
 
 def _write_model(work_dir: Path, base_dir: Path, decoder: Any, adapted: Any, *, dtype: str) -> None:
-    shutil.rmtree(work_dir / "adapter", ignore_errors=True)  # of an earlier run
+    # what an earlier run left must not stand beside this model
+    (work_dir / "training.json").unlink(missing_ok=True)
+    shutil.rmtree(work_dir / "adapter", ignore_errors=True)
     if adapted is not None:
         save_adapter(adapted, work_dir / "adapter", dtype=dtype)
         decoder = merge(adapted)

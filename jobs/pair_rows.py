@@ -4,6 +4,7 @@ Faults of one kind are one sentence with their rows; it never holds a profile.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ ANSWER_WORDS = {
     "unsupported": UNSUPPORTED,
 }
 MIN_MEMBERS = 3  # one for each split
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN_ROWS = 5
 _SHOWN_KEYS = 20
 _SHOWN_CHARACTERS = 40
@@ -127,7 +129,7 @@ def _text(name: str, value: Any, wrong: Callable[[str], None]) -> str | None:
         wrong(f"{name} is empty: fill it in, or leave the row out")
     elif not isinstance(text, str):
         wrong(f"{name} is of type {type(value).__name__}: want text")
-    elif any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+    elif _LONE_SURROGATE.search(text):
         wrong(f"{name} holds half a character (a lone surrogate): mend the text")
     else:
         return text

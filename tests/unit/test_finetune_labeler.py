@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -131,6 +133,15 @@ def test_packed_and_single_item_training_end_with_the_same_model(
             torch.testing.assert_close(tensor, other[name], rtol=1e-3, atol=2e-4)
 
 
+def test_nothing_of_the_platform_is_loaded() -> None:
+    platform = ("airflow", "deltalake", "mlflow", "pydantic", "pyspark", "ray")
+    code = (
+        f"import sys, jobs.finetune_labeler, jobs.merge_adapter; print([n for n in {platform!r} if n in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert ended.stdout.strip() == "[]"
+
+
 class Killed(Exception):
     """Stands for a signal."""
 
@@ -244,5 +255,9 @@ def test_answers_of_two_tokens_and_choices_without_sense_are_refused(work: Path,
     with pytest.raises(FaultsError) as refused:
         train(work, base, epochs=0, learning_rate=-1.0, dtype="int8")
     assert len(refused.value.faults) == 3
+    path = work / "splits" / "validation.jsonl.gz"
+    write_members(path, sorted(read_members(path), key=lambda m: len(m.supported)))
+    with pytest.raises(FaultsError, match="no pair of the 1 members that are read is supported"):
+        train(work, base, validation_members=1)
     with pytest.raises(MissingRequirementError, match="split your pairs first"):
         train(tmp_path / "empty", base)
