@@ -2,54 +2,25 @@
 
     python -m jobs.study.run --data .carry/study --base SMOLLM2_FOLDER --out results.jsonl --minutes 9
 
-A cell whose result is in the file is skipped, so that the same command goes on after a stop. Needs torch, transformers
-and tokenizers, and a GPU for the full sizes; `--tiny` is minutes on a CPU.
+A cell whose result is in the file is skipped, so that the same command goes on after a stop. Needs torch, transformers,
+tokenizers and peft, and a GPU for the full sizes; `--tiny` is minutes on a CPU.
 """
 
 import argparse
 import json
 import logging
-import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from jobs.study.cell_run import Limits, run_cell
 from jobs.study.cells import BUNDLED, CHAT, COMPACT, FULL, LORA, METHODS, SCORING, SMALL, SMOLLM2_135M, Cell, plan
-from jobs.study.flops import ForwardCost, training_flops
-from jobs.study.measure import measure_generation, measure_scoring
-from jobs.study.members_file import first_pairs, read_members
-from jobs.study.models import base_of
-from jobs.study.slices import Slice, read_slices
-from jobs.study.tuning import Tuning, tune
-from mis_scoring.training.adapter import LoraShape, add_lora, merge, save_adapter
-from mis_scoring.training.model import DecoderShape
+from jobs.study.slices import read_slices
 
 LOG = logging.getLogger(__name__)
 SIZES = (1_024, 4_096, 16_384, 65_536, 262_144)
 TINY_SIZES = (200, 800)
-TINY_SHAPE = DecoderShape(hidden_size=64, intermediate_size=128, n_layers=2, n_heads=2, n_kv_heads=1, head_dim=32)
-MEMBERS_PER_STEP = ((32_000, 8), (512_000, 16))  # up to so many pairs; 32 beyond; about 40 pairs a member
-LORA_SHAPE = LoraShape(rank=16, alpha=32)
-EVALUATION_S = 110.0  # what is left of the time for judging a cell
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """How much of the study is run.
-
-    Attributes:
-        seconds: of the whole command; no cell begins that would not fit, judged by the longest so far, and a
-            training that would not fit ends early, its rate annealed.
-        adapter_dir: where the adapter of a cell tuned by LoRA is written.
-    """
-
-    n_members: int
-    n_orders: int
-    seconds: float
-    is_tiny: bool
-    adapter_dir: Path
 
 
 def run_study(
@@ -68,7 +39,7 @@ def run_study(
             LOG.info("%.0f s are left, too few for %s", left_s, cell)
             break
         started = time.monotonic()
-        result = _run_cell(cell, data_dir, folders[cell.model], slices, limits, left_s=left_s)
+        result = run_cell(cell, data_dir, folders[cell.model], slices, limits, left_s=left_s)
         longest_s = max(longest_s, time.monotonic() - started)
         results.append(result)
         with out.open("a", encoding="utf-8") as file:
@@ -82,56 +53,6 @@ def read_results(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-
-
-def _run_cell(
-    cell: Cell, data_dir: Path, folder: Path, slices: dict[str, Slice], limits: Limits, *, left_s: float
-) -> dict[str, Any]:
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    shape = None if cell.model in (SMOLLM2_135M, BUNDLED) else TINY_SHAPE if limits.is_tiny else DecoderShape()
-    base = base_of(cell.model, folder, layout=cell.layout, shape=shape)
-    decoder = base.make(seed=cell.seed, device=device)
-    result: dict[str, Any] = {"cell": cell.as_dict(), "machine": _machine(device)}
-    if cell.n_pairs:
-        members = list(first_pairs(read_members(data_dir / "training.jsonl.gz"), cell.n_pairs))
-        cost = ForwardCost.of(decoder)
-        adapted = add_lora(decoder, LORA_SHAPE, seed=cell.seed) if cell.tuned == LORA else None
-        tuning = replace(_tuning(cell), max_seconds=max(10.0, left_s - EVALUATION_S))
-        figures: dict[str, Any] = tune(decoder, base, cell, members, tuning, log=LOG.info)
-        flops = training_flops(cost, figures["tokens"])
-        result["training"] = figures | {
-            "members": len(members),
-            "pairs_per_s": figures["pairs"] / figures["seconds"],
-            "flops_per_s": flops / figures["seconds"],
-        }
-        if adapted is not None:
-            save_adapter(adapted, limits.adapter_dir, dtype="bfloat16")
-            decoder = merge(adapted).to(device)
-    began = time.monotonic()
-    measure = measure_scoring if cell.method == SCORING else measure_generation
-    result["evaluation"] = measure(decoder, base, slices, n_orders=limits.n_orders)
-    result["evaluation_seconds"] = time.monotonic() - began
-    del decoder
-    if device == "cuda":
-        torch.cuda.empty_cache()
-    return result
-
-
-def _tuning(cell: Cell) -> Tuning:
-    members_per_step = next((n for bound, n in MEMBERS_PER_STEP if cell.n_pairs <= bound), 32)
-    if cell.model == SMALL:
-        return Tuning(members_per_step=32, learning_rate=1.5e-3, lm_until=0.35)
-    return Tuning(members_per_step=members_per_step, learning_rate=1e-3 if cell.tuned == LORA else 3e-4)
-
-
-def _machine(device: str) -> dict[str, str]:
-    import torch
-    import transformers
-
-    name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
-    return {"device": name, "torch": str(torch.__version__), "transformers": str(transformers.__version__)}
 
 
 def summary(result: dict[str, Any]) -> str:
@@ -191,6 +112,8 @@ def main() -> None:
     args.sizes = args.sizes or (TINY_SIZES if args.tiny else SIZES)
     if args.tiny:
         args.models, args.members, args.orders = [SMALL], min(args.members, 4), min(args.orders, 3)
+    if SMOLLM2_135M in args.models and args.base is None:
+        parser.error(f"{SMOLLM2_135M} needs --base, its checkpoint folder; `--models {SMALL}` does without")
     folders = {SMOLLM2_135M: args.base, SMALL: args.bundled, BUNDLED: args.bundled}
     limits = Limits(
         n_members=args.members,
