@@ -32,6 +32,10 @@ class Batch:
     readout_places: npt.NDArray[np.int32]
     answers: npt.NDArray[np.bool_]
 
+    def targets(self, *, yes_id: int, no_id: int) -> npt.NDArray[np.int64]:
+        """Return (P,), the token that each readout place is to predict: its answer's."""
+        return np.where(self.answers, yes_id, no_id)
+
 
 def collate(examples: Sequence[TrainingExample], *, pad_id: int) -> Batch:
     """Pack each example into one row; the row length is the longest, rounded up."""

@@ -19,7 +19,6 @@ class TorchBatch:
 
 def to_torch(batch: Any, *, yes_id: int, no_id: int, device: str) -> TorchBatch:
     """Move a `Batch` to a device."""
-    import numpy as np
     import torch
 
     def move(array: Any) -> Any:
@@ -30,7 +29,7 @@ def to_torch(batch: Any, *, yes_id: int, no_id: int, device: str) -> TorchBatch:
         position_ids=move(batch.position_ids),
         segment_ids=move(batch.segment_ids),
         readout_places=move(batch.readout_places),
-        targets=move(np.where(batch.answers, yes_id, no_id)),
+        targets=move(batch.targets(yes_id=yes_id, no_id=no_id)),
     )
 
 
