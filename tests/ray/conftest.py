@@ -10,7 +10,7 @@ from mis_scoring.ray_data.session import ray_session
 from tests.ray.round_tables import pin_run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def local_ray() -> Iterator[str]:
     """Yields its address."""
     with ray_session(num_cpus=2) as address:
