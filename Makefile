@@ -30,8 +30,8 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; 15 to 20 minutes on 2 cores."
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; 20 to 25 minutes on 2 cores."
+	@$(BIN)/python -m pytest
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
