@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mis_scoring.core.decoder_files import pretrained_decoder
 from mis_scoring.core.errors import DataError
 
 MODEL_TYPES = ("llama", "qwen2", "qwen3")
@@ -49,25 +50,9 @@ def load_base(folder: Path, *, device: str = "cpu") -> Any:
     Raises:
         BaseModelError: a tensor is missing, left over or of another shape.
     """
-    import torch
-    from transformers import AutoModelForCausalLM
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     read_base_config(folder)
-    loaded: Any = AutoModelForCausalLM.from_pretrained(
-        folder,
-        dtype=torch.float32,
-        attn_implementation="sdpa",
-        attention_dropout=0.0,  # a step must depend on its batch alone, so that a stopped run can go on the same
-        local_files_only=True,
-        trust_remote_code=False,
-        use_safetensors=True,
-        output_loading_info=True,
-    )
-    decoder, info = loaded
-    kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
-    faults = [f"{kind.replace('_', ' ')}: {sorted(map(str, info[kind]))}" for kind in kinds if info.get(kind)]
+    # without dropout a step depends on its batch alone, so that a stopped run can go on the same
+    decoder, faults = pretrained_decoder(folder, attention="sdpa", attention_dropout=0.0)
     if faults:
         raise BaseModelError(folder, faults)
     return decoder.to(device)
