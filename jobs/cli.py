@@ -12,7 +12,7 @@ import typer
 from pydantic import ValidationError
 
 from jobs.command_output import AsJson, emit
-from jobs.labeler_cli import app as labeler_app
+from jobs.labeler.cli import app as labeler_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
 from jobs.settings import Settings
 

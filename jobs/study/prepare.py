@@ -2,9 +2,9 @@
 
     python -m jobs.study.prepare --data .carry/labeler --out .carry/study
 
-Needs what `jobs.prepare_training` and `jobs.prepare_evaluation` wrote to `--data`. Writes `training.jsonl.gz` (members
-of the training seeds, drawn as the bundled labeler's are, 40 candidates each) and the first members of each
-evaluation file: `validation`, `test`, `unseen_concepts`.
+Needs what `jobs.sample.prepare_training` and `jobs.sample.prepare_evaluation` wrote to `--data`. Writes
+`training.jsonl.gz` (members of the training seeds, drawn as the bundled labeler's are, 40 candidates each) and the
+first members of each evaluation file: `validation`, `test`, `unseen_concepts`.
 """
 
 import argparse

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from jobs.errors import FaultsError
-from jobs.evaluate_work import evaluate_work
-from jobs.labeler_report import PERSONAL_DATA
+from jobs.labeler.evaluate_work import evaluate_work
+from jobs.labeler.report import PERSONAL_DATA
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError, PromptError
 from mis_scoring.core.prompt import COMPACT

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.labeler_scoring import LabelerPrompt, LabelerScorer
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.prompt import COMPACT

@@ -14,9 +14,9 @@ import torch
 from safetensors import safe_open
 
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.finetune_labeler import finetune_labeler
-from jobs.merge_adapter import merge_adapter
-from jobs.split_pairs import split_pairs
+from jobs.labeler.finetune import finetune_labeler
+from jobs.labeler.merge_adapter import merge_adapter
+from jobs.labeler.split_pairs import split_pairs
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.errors import PromptError
 from mis_scoring.core.prompt import COMPACT
@@ -135,9 +135,8 @@ def test_packed_and_single_item_training_end_with_the_same_model(
 
 def test_nothing_of_the_platform_is_loaded() -> None:
     platform = ("airflow", "deltalake", "mlflow", "pydantic", "pyspark", "ray")
-    code = (
-        f"import sys, jobs.finetune_labeler, jobs.merge_adapter; print([n for n in {platform!r} if n in sys.modules])"
-    )
+    jobs = "jobs.labeler.finetune, jobs.labeler.merge_adapter"
+    code = f"import sys, {jobs}; print([n for n in {platform!r} if n in sys.modules])"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert ended.stdout.strip() == "[]"
 

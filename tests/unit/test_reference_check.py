@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.labeler_scoring import LabelerPrompt, LabelerScorer
-from jobs.reference_check import ReferenceCheck, check_against_reference
+from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.labels import LabelTokens, TokenIds

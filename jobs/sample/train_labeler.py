@@ -1,9 +1,9 @@
 """Train the sample's labeler on a machine with a GPU (or, tiny, on a CPU).
 
-    python -m jobs.train_labeler --data .carry/labeler --out OUT --minutes 8.6
+    python -m jobs.sample.train_labeler --data .carry/labeler --out OUT --minutes 8.6
 
-Needs what `jobs.prepare_training` and `jobs.prepare_evaluation` wrote. Writes `OUT/model` (config, weights, tokenizer)
-every minute, and with `--state DIR` a state from which the same command goes on after a stop.
+Needs what `jobs.sample.prepare_training` and `jobs.sample.prepare_evaluation` wrote. Writes `OUT/model` (config,
+weights, tokenizer) every minute, and with `--state DIR` a state from which the same command goes on after a stop.
 """
 
 import argparse

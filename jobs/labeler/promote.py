@@ -7,12 +7,12 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.adoption_cost import adoption_cost
 from jobs.errors import CheckFailedError
-from jobs.gate_labeler import champion_of, gate_of
-from jobs.gate_result import GateLimits, faults_of
-from jobs.labeler_flips import flips_between
-from jobs.labeler_registry import resolve_version, stage_labeler
+from jobs.labeler.adoption_cost import adoption_cost
+from jobs.labeler.flips import flips_between
+from jobs.labeler.gate import champion_of, gate_of
+from jobs.labeler.gate_result import GateLimits, faults_of
+from jobs.labeler.registry import resolve_version, stage_labeler
 from jobs.mlflow_client import registry_client
 from jobs.settings import Settings
 

@@ -1,6 +1,6 @@
 """Put an adapter that came back alone from a training machine into its base: a whole checkpoint.
 
-python -m jobs.merge_adapter --base BASE --adapter WORK/adapter --out WORK/model
+python -m jobs.labeler.merge_adapter --base BASE --adapter WORK/adapter --out WORK/model
 """
 
 import argparse

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import FaultsError
-from jobs.labelled_pairs import read_labelled_pairs
+from jobs.labeler.labelled_pairs import read_labelled_pairs
 from jobs.settings import Settings
 from mis_scoring.evaluation.members import SUPPORTED, UNSUPPORTED, EvaluationMember, write_members
 from mis_scoring.training.splits import DEFAULT_SHARES, SPLITS, Shares, split_of

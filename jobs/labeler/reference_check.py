@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jobs.labeler_scoring import LabelerScorer
+from jobs.labeler.scoring import LabelerScorer
 from mis_scoring.core.readout import FloatArray, margin_of
 from mis_scoring.core.tie import in_tie_band
 from mis_scoring.evaluation.members import EvaluationMember

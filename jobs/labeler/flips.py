@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jobs.labeler_registry import EVALUATION_PATH, PinnedLabeler
+from jobs.labeler.registry import EVALUATION_PATH, PinnedLabeler
 from jobs.mlflow_client import registry_client
 from jobs.settings import Settings
 from mis_scoring.core.readout import margin_of

@@ -1,6 +1,6 @@
 """Retrieve the candidates of evaluation members, as a refresh would, and write them with their answers.
 
-    python -m jobs.prepare_evaluation --data .cache/data --out .carry/labeler
+    python -m jobs.sample.prepare_evaluation --data .cache/data --out .carry/labeler
 
 Writes `validation.jsonl.gz` (members on whom the threshold is chosen), `test.jsonl.gz` (the default sample),
 `unseen_wordings.jsonl.gz` (every skill told by a label that training never used) and `unseen_concepts.jsonl.gz`

@@ -25,7 +25,7 @@ def make_base_folder(
     name: Annotated[str, typer.Option(help="Which of the known base models.")] = "smollm2",
 ) -> None:
     """Convert an instruction model that a package brings to a folder that `train` takes."""
-    from jobs.make_base import make_base
+    from jobs.labeler.make_base import make_base
 
     emit(True, make_base(Settings().data_dir, out, name=name))
 
@@ -56,8 +56,8 @@ def train_labeler(
 
     The prompt is that of --contract or of WORK/contract.json; without either, --readout, --yes and --no make one.
     """
-    from jobs.finetune_labeler import finetune_labeler
-    from jobs.split_pairs import split_pairs
+    from jobs.labeler.finetune import finetune_labeler
+    from jobs.labeler.split_pairs import split_pairs
 
     if pairs is not None:
         split_pairs(pairs, work, seed=seed)
@@ -76,8 +76,8 @@ def show_labeler_prompt(
     as_json: AsJson = False,
 ) -> None:
     """Show a rendered prompt, token by token, with the faults of its contract."""
-    from jobs.render_prompt import print_prompt
-    from jobs.show_prompt import find_contract, prompt_document
+    from jobs.labeler.render_prompt import print_prompt
+    from jobs.labeler.show_prompt import find_contract, prompt_document
 
     texts = qualification or ["3+ years as a registered nurse"]
     document = prompt_document(*find_contract(folder), profile, *texts)
@@ -110,8 +110,8 @@ def evaluate_labeler(
     as_json: AsJson = False,
 ) -> None:
     """Judge WORK/model on held-out members, choose its threshold, write the report and the artifact WORK/labeler."""
-    from jobs.evaluate_work import evaluate_work
-    from jobs.render_labeler import print_evaluation
+    from jobs.labeler.evaluate_work import evaluate_work
+    from jobs.labeler.render import print_evaluation
     from mis_scoring.core.rounds import RoundRule
 
     settings = Settings()
@@ -136,8 +136,8 @@ def register_labeler(
     alias: Annotated[str | None, typer.Option(help="Alias that moves to this version.")] = None,
 ) -> None:
     """Register an artifact folder in MLflow as a new version; all its faults are listed at once."""
-    from jobs.labeler_registry import register
-    from jobs.promote_labeler import require_gate_for_alias
+    from jobs.labeler.promote import require_gate_for_alias
+    from jobs.labeler.registry import register
 
     require_gate_for_alias(Settings(), alias)
     version, artifact = register(Settings(), folder, alias=alias)
@@ -153,9 +153,9 @@ def gate_version(
     as_json: AsJson = False,
 ) -> None:
     """Put a version through the five checks between a challenger and the champion; exit code 1 when one fails."""
-    from jobs.gate_labeler import gate_labeler
-    from jobs.gate_result import GateLimits
-    from jobs.render_labeler import print_gate
+    from jobs.labeler.gate import gate_labeler
+    from jobs.labeler.gate_result import GateLimits
+    from jobs.labeler.render import print_gate
 
     result = gate_labeler(Settings(), version, limits=GateLimits(**_limits(limit or [])))
     document = result.as_dict()
@@ -171,8 +171,8 @@ def promote_version(
     as_json: AsJson = False,
 ) -> None:
     """Make a version the champion that the next runs pin; refused without a passing gate of exactly this artifact."""
-    from jobs.promote_labeler import promote_labeler
-    from jobs.render_labeler import print_promotion
+    from jobs.labeler.promote import promote_labeler
+    from jobs.labeler.render import print_promotion
 
     report = promote_labeler(Settings(), version, force_reason=force)
     emit(as_json, report, lambda: print_promotion(report))
@@ -181,8 +181,8 @@ def promote_version(
 @app.command("list")
 def list_labelers(as_json: AsJson = False) -> None:
     """List the versions, newest first."""
-    from jobs.labeler_versions import list_versions
-    from jobs.render_labeler import print_versions
+    from jobs.labeler.render import print_versions
+    from jobs.labeler.versions import list_versions
 
     found = list_versions(Settings())
     emit(as_json, found, lambda: print_versions(found))
@@ -191,8 +191,8 @@ def list_labelers(as_json: AsJson = False) -> None:
 @app.command("diff")
 def diff_labelers(one: Version, other: Version, as_json: AsJson = False) -> None:
     """Say which fields of two versions differ, and whether judgments are reused between them."""
-    from jobs.labeler_versions import diff_versions
-    from jobs.render_labeler import print_diff
+    from jobs.labeler.render import print_diff
+    from jobs.labeler.versions import diff_versions
 
     found = diff_versions(Settings(), one, other)
     emit(as_json, found, lambda: print_diff(found))
@@ -210,7 +210,7 @@ def _contract(path: Path, *, readout: str | None, yes: str, no: str) -> Any:
 
 
 def _limits(pairs: list[str]) -> dict[str, float]:
-    from jobs.gate_result import GateLimits
+    from jobs.labeler.gate_result import GateLimits
 
     known = [field.name for field in fields(GateLimits)]
     found = {}

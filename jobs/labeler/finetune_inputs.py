@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.finetune_options import FinetuneOptions
-from jobs.pair_examples import PairExamples, pair_examples
+from jobs.labeler.finetune_options import FinetuneOptions
+from jobs.labeler.pair_examples import PairExamples, pair_examples
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.identity import digest, file_digest, text_hash
 from mis_scoring.core.labels import LabelTokens
@@ -102,7 +102,7 @@ def _examples(
     """Read and tokenize a split; a few members with too long pairs are named and left out."""
     path = work_dir / "splits" / f"{split}.jsonl.gz"
     if not path.exists():
-        raise MissingRequirementError(f"{path} is missing: split your pairs first (jobs.split_pairs)")
+        raise MissingRequirementError(f"{path} is missing: split your pairs first (jobs.labeler.split_pairs)")
     members = read_members(path)[:n_members]
     found = pair_examples(members, tokenizer, max_tokens=max_tokens)
     named = [f"member {m!r} has a pair of {n} tokens, {max_tokens} are possible" for m, n in found.too_long.items()]

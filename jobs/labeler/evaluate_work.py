@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from jobs.errors import FaultsError
-from jobs.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
-from jobs.labeler_artifact import without_bins, write_artifact
-from jobs.labeler_scoring import LabelerPrompt, LabelerScorer, contract_of
-from jobs.reference_check import ReferenceCheck, check_against_reference
+from jobs.labeler.artifact import without_bins, write_artifact
+from jobs.labeler.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
+from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer, contract_of
 from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.readout import FloatArray, margin_of
@@ -210,7 +210,7 @@ def _training(work_dir: Path) -> Any:
 
 
 def _write(folder: Path, figures: dict[str, Any], scored: Scored, verdict: Verdict) -> None:
-    from jobs.labeler_report import write_borderline, write_report
+    from jobs.labeler.report import write_borderline, write_report
 
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {name: scored.flat(name) for name in scored.slices}

@@ -1,6 +1,6 @@
 """Judge a trained model on evaluation members: threshold from validation, figures on the sample and the unseen.
 
-    python -m jobs.evaluate_labeler --data .carry/labeler --model OUT/model --out OUT/evaluation
+    python -m jobs.sample.evaluate_labeler --data .carry/labeler --model OUT/model --out OUT/evaluation
 
 Writes `evaluation.json` (figures, cuts) and `margins.npz` (a margin a candidate, in the members' order).
 """

@@ -1,6 +1,6 @@
 """Write a file of labelled pairs from the sample's generator: pairs to learn the labeler's recipe on.
 
-    python -m jobs.sample_pairs --data .cache/data --out pairs.parquet --members 400
+    python -m jobs.labeler.sample_pairs --data .cache/data --out pairs.parquet --members 400
 
 A member's pairs are drawn from its retrieved candidates at their own share of YES, and a few are entries that its
 facts nearly support (more years, a higher degree). Its members are none of the default sample's, of the evaluation's
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.prepare_evaluation import MEMBERS_PER_CHUNK, K, evaluation_members
 from jobs.sample.catalog import sample_catalog
 from jobs.sample.esco import ESCO_FILE, read_esco
 from jobs.sample.members import SampleMember, sample_members
 from jobs.sample.neighbours import BatchEmbedder
+from jobs.sample.prepare_evaluation import MEMBERS_PER_CHUNK, K, evaluation_members
 from jobs.sample.seeds import PAIRS_SEED_FROM
 from jobs.sample.training_pairs import hard_negatives
 from jobs.sample.unseen import seen_wordings, unseen_concepts

@@ -1,6 +1,6 @@
 """Measure how far the CPU engine's margins lie from the reference's: the labeler's `tie_eps`.
 
-    python -m jobs.measure_tie_eps --labeler labelers/esco-small --data .carry/labeler --out eps.json
+    python -m jobs.labeler.measure_tie_eps --labeler labelers/esco-small --data .carry/labeler --out eps.json
 
 Scores each member's candidates in rounds of N with the cascade engine, and each pair alone with the reference. The
 default sample's 500 members give 100,000 pairs: some ten minutes on one core.
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jobs.labeler_scoring import LabelerPrompt, LabelerScorer, contract_of
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer, contract_of
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.engines.registry import make_engine
 from mis_scoring.evaluation.members import read_members

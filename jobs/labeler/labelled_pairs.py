@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobs.errors import FaultsError
-from jobs.pair_files import read_rows
-from jobs.pair_rows import PairRow, contradictions, shortages, to_rows
-from jobs.pair_similarity import with_similarities
+from jobs.labeler.pair_files import read_rows
+from jobs.labeler.pair_rows import PairRow, contradictions, shortages, to_rows
+from jobs.labeler.pair_similarity import with_similarities
 from mis_scoring.evaluation.members import SUPPORTED, UNKNOWN, EvaluationCandidate, EvaluationMember
 
 DEFAULT_CATEGORY = "qualification"

@@ -1,8 +1,8 @@
 """Fine-tune a base model on the pairs of a work folder, on a machine with a GPU or on a CPU.
 
-    python -m jobs.finetune_labeler --work WORK --base BASE --contract CONTRACT.json --epochs 3 --lora
+    python -m jobs.labeler.finetune --work WORK --base BASE --contract CONTRACT.json --epochs 3 --lora
 
-Needs `WORK/splits` (jobs.split_pairs). Writes `WORK/model` (config, weights, tokenizer), `WORK/contract.json`,
+Needs `WORK/splits` (jobs.labeler.split_pairs). Writes `WORK/model` (config, weights, tokenizer), `WORK/contract.json`,
 `WORK/training.json` and, with `--lora`, `WORK/adapter`. With `--state DIR` the same command goes on after a stop, and
 ends with the weights of a run that was never stopped.
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import FaultsError
-from jobs.finetune_figures import training_document, validation_figures
-from jobs.finetune_inputs import FinetuneInputs, read_inputs, require_base
-from jobs.finetune_options import DTYPES, FinetuneOptions
+from jobs.labeler.finetune_figures import training_document, validation_figures
+from jobs.labeler.finetune_inputs import FinetuneInputs, read_inputs, require_base
+from jobs.labeler.finetune_options import DTYPES, FinetuneOptions
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.training.adapter import add_lora, merge, save_adapter
 from mis_scoring.training.base import load_base, max_tokens_of

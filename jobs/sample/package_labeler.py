@@ -1,6 +1,6 @@
 """Write `labeler.json` beside a trained model: threshold, round rule and figures from its evaluation.
 
-    python -m jobs.package_labeler --folder labelers/esco-small --evaluation OUT/evaluation \\
+    python -m jobs.sample.package_labeler --folder labelers/esco-small --evaluation OUT/evaluation \\
         --stop-below 0.02 --tie-eps 1e-4
 
 Refuses a model whose tokenizer splits prompts otherwise than it joins them, or whose answers are not single tokens.
@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.labeler_artifact import NUMERIC_PROFILE
-from jobs.prepare_evaluation import K
+from jobs.labeler.artifact import NUMERIC_PROFILE
 from jobs.sample.catalog import sample_catalog
 from jobs.sample.esco import ESCO_FILE, read_esco
 from jobs.sample.members import sample_members
+from jobs.sample.prepare_evaluation import K
 from jobs.sample.seeds import VALIDATION_SEED
 from mis_scoring.core.artifact import LabelerArtifact, digests_of
 from mis_scoring.core.prompt import COMPACT
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, required=True, help="with config.json, model.safetensors, tokenizer.json"
     )
-    parser.add_argument("--evaluation", type=Path, required=True, help="what jobs.evaluate_labeler wrote")
+    parser.add_argument("--evaluation", type=Path, required=True, help="what jobs.sample.evaluate_labeler wrote")
     parser.add_argument("--data", type=Path, default=Path(".cache/data"), help="folder with the ESCO file")
     parser.add_argument("--stop-below", type=float, required=True)
     parser.add_argument("--tie-eps", type=float, required=True)

@@ -13,7 +13,7 @@ _console = Console(highlight=False)
 
 
 def print_prompt(document: dict[str, Any], console: Console = _console) -> None:
-    """Print the document of `jobs.show_prompt.prompt_document`."""
+    """Print the document of `jobs.labeler.show_prompt.prompt_document`."""
     tokens = document["tokens"]
     table = Table(
         Column("index", justify="right"),

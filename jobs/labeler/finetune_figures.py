@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jobs.finetune_options import FinetuneOptions
-from jobs.pair_examples import PairExamples
+from jobs.labeler.finetune_options import FinetuneOptions
+from jobs.labeler.pair_examples import PairExamples
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.evaluation.metrics import Agreement
 from mis_scoring.evaluation.thresholds import best_margin

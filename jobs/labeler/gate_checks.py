@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from jobs.gate_result import GateCheck, GateFigure, GateLimits
-from jobs.labeler_scoring import LabelerPrompt, LabelerScorer, contract_of
-from jobs.smoke_set import PROFILE, smoke_texts
+from jobs.labeler.gate_result import GateCheck, GateFigure, GateLimits
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer, contract_of
+from jobs.labeler.smoke_set import PROFILE, smoke_texts
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.errors import SemlabelError

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.gate_checks import CHECKS, Gated, run_checks
-from jobs.gate_result import GateCheck, GateFigure, GateLimits, GateResult
-from jobs.labeler_flips import flips_between
-from jobs.labeler_registry import PinnedLabeler, aliases_of, resolve_version, stage_labeler
+from jobs.labeler.flips import flips_between
+from jobs.labeler.gate_checks import CHECKS, Gated, run_checks
+from jobs.labeler.gate_result import GateCheck, GateFigure, GateLimits, GateResult
+from jobs.labeler.registry import PinnedLabeler, aliases_of, resolve_version, stage_labeler
 from jobs.mlflow_client import registry_client
 from jobs.settings import Settings
 from mis_scoring.core.errors import ArtifactError

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from jobs.labeler_registry import aliases_of, resolve_version, stage_labeler
+from jobs.labeler.registry import aliases_of, resolve_version, stage_labeler
 from jobs.mlflow_client import registry_client
 from jobs.settings import Settings
 

@@ -6,11 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jobs.labeler_plots import margins_plot, precision_recall_plot, reliability_plot, threshold_plot
+from jobs.labeler.plots import margins_plot, precision_recall_plot, reliability_plot, threshold_plot
 from mis_scoring.evaluation.borderline import BorderlinePair
 from mis_scoring.evaluation.judgement import ScoredPairs
 
-_FOLDER = Path(__file__).parent / "pages"
+_FOLDER = Path(__file__).parents[1] / "pages"
 PERSONAL_DATA = "personal data: holds profile texts; stays where it was made, and goes with the members it names"
 
 
