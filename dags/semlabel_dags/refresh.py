@@ -17,7 +17,7 @@ DEFAULT_ARGS = {
     "owner": "semlabel",
     "retries": 2,
     "retry_delay": timedelta(seconds=30),
-    "retry_exponential_backoff": True,
+    "retry_exponential_backoff": 2,
     "on_failure_callback": report_failure,
 }
 # One run of a DAG at a time, and one that was missed or paused is caught up by the next, since a run looks at all that
