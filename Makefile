@@ -18,7 +18,7 @@ $(READY): infra/local/requirements.lock infra/local/data.lock infra/local/jars.s
 	@$(PYTHON) infra/local/check_machine.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r infra/local/uv.lock
-	$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python infra/local/requirements.lock
+	$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes --python $(BIN)/python infra/local/requirements.lock
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python --editable .
 	$(BIN)/python infra/local/fetch_data.py $(CACHE)/data
 	$(BIN)/python infra/local/fetch_jars.py $(CACHE)/jars
