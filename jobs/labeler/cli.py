@@ -100,6 +100,9 @@ def evaluate_labeler(
         float, typer.Option(min=0.0, max=1.0, help="A round that accepts a smaller share is a member's last.")
     ] = 0.02,
     engine: Annotated[str | None, typer.Option(help="A CPU engine; the deployment's when left out.")] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, help="That score side by side, each with SEMLABEL_ENGINE_THREADS threads.")
+    ] = 1,
     tie_pairs: Annotated[int, typer.Option(min=1, help="Test pairs to score by the reference as well.")] = 100_000,
     derived_members: Annotated[
         int, typer.Option(min=1, help="Test members of the injection, non-English and order checks.")
@@ -122,6 +125,7 @@ def evaluate_labeler(
         target=target,
         engine=engine or settings.engine,
         threads=settings.engine_threads,
+        processes=processes,
         tie_pairs=tie_pairs,
         derived_members=derived_members,
         round_rule=RoundRule(candidates_per_round=candidates_per_round, stop_below=stop_below),

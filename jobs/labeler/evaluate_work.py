@@ -8,7 +8,8 @@ artifact: the same evaluation makes the same artifact.
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,17 @@ from jobs.errors import FaultsError
 from jobs.labeler.artifact import without_bins, write_artifact
 from jobs.labeler.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
 from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
-from jobs.labeler.scoring import LabelerPrompt, LabelerScorer, contract_of
+from jobs.labeler.scoring_pool import REFERENCE, ScorerSpec, ScoringPool
 from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.readout import FloatArray, margin_of
 from mis_scoring.core.rounds import RoundRule
-from mis_scoring.engines.registry import make_engine
 from mis_scoring.evaluation.borderline import borderline_pairs
 from mis_scoring.evaluation.flips import FlipMatrix
 from mis_scoring.evaluation.judgement import Cuts, scored_pairs
 from mis_scoring.evaluation.label_cost import LabelCost
+from mis_scoring.evaluation.members import EvaluationMember
+from mis_scoring.evaluation.order_sensitivity import Order, orders_of
 from mis_scoring.evaluation.slice_figures import leading_figures, slice_figures, without_nan
 from mis_scoring.evaluation.stops import stop_summary
 from mis_scoring.evaluation.targets import BEST_F1, Target
@@ -42,11 +44,17 @@ _SURE = 30.0  # a cut beyond this margin has a score that rounds to 0 or 1
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """The members of every slice with their margins, one array a member; `cost` is of the test members."""
+    """The members of every slice with their margins, one array a member; `cost` is of the test members.
+
+    Attributes:
+        engine: the fingerprint of what scored them; max_tokens: the longest prompt that it takes.
+    """
 
     slices: Slices
     margins: Mapping[str, Sequence[FloatArray]]
     cost: LabelCost
+    engine: Mapping[str, str]
+    max_tokens: int
 
     def flat(self, name: str) -> FloatArray:
         """Return a slice's margins, (n_pairs,)."""
@@ -71,6 +79,7 @@ def evaluate_work(
     target: str = BEST_F1,
     engine: str = "cascade",
     threads: int = 1,
+    processes: int = 1,
     tie_pairs: int = TIE_PAIRS,
     derived_members: int = DERIVED_MEMBERS,
     round_rule: RoundRule = DEFAULT_RULE,
@@ -82,6 +91,7 @@ def evaluate_work(
         domain: `catalog` and `description`, what the members stand for.
         name: of the artifact; the work folder's name when None.
         target: `best_f1`, or a floor such as `precision>=0.98`.
+        processes: that score, each with an engine of so many `threads`; their number changes no figure.
         tie_pairs: at least so many test pairs are scored by the reference too; all, where there are fewer.
         derived_members: test members that the injection and non-English slices and the order check take.
         champion_folder: an artifact whose decisions on the test members are compared.
@@ -92,20 +102,24 @@ def evaluate_work(
     began = time.monotonic()
     aim, contract = Target.parse(target), _contract(work_dir)
     slices = read_slices(work_dir, derived_members=derived_members)
-    scorer = _scorer(work_dir / "model", contract, engine, threads, round_rule)
-    scored = _score(scorer, slices, where=str(work_dir / "splits"))
-    cuts, threshold = _choose(scored, aim)
-    reference = check_against_reference(
-        work_dir / "model",
-        scorer,
-        slices[TEST],
-        scored.margins[TEST],
-        threshold=threshold,
-        n_pairs=tie_pairs,
-        order_members=derived_members,
-    )
+    spec = ScorerSpec(folder=work_dir / "model", contract=contract, engine=engine, threads=threads)
+    with ScoringPool(processes) as pool:
+        scored = _score(pool, spec, slices, round_rule, where=str(work_dir / "splits"))
+        cuts, threshold = _choose(scored, aim)
+        reference = check_against_reference(
+            slices[TEST],
+            scored.margins[TEST],
+            packed=partial(_in_order, pool, spec),
+            alone=partial(_in_order, pool, replace(spec, engine=REFERENCE)),
+            is_exact=pool.scorer(spec).engine.batch_invariant,
+            threshold=threshold,
+            candidates_per_round=round_rule.candidates_per_round,
+            n_pairs=tie_pairs,
+            order_members=derived_members,
+        )
+        flips = _flips(champion_folder, pool, spec, scored, cuts.margin)
     verdict = Verdict(aim=aim, cuts=cuts, threshold=threshold, reference=reference)
-    figures = _figures(scorer, scored, verdict, round_rule)
+    figures = _figures(scored, verdict, round_rule)
     artifact = write_artifact(
         work_dir / "labeler",
         work_dir / "model",
@@ -121,9 +135,9 @@ def evaluate_work(
         "margin": cuts.margin,
         "cosine_cut": cuts.similarity,
         "members_digest": members_digest(slices[TEST]),
-        "engine": dict(scorer.engine.fingerprint),
+        "engine": {**scored.engine, "processes": str(processes)},
         "time": without_nan(scored.cost.time_figures()),
-        "flips": _flips(champion_folder, engine, threads, scored, cuts.margin),
+        "flips": flips,
         "training": _training(work_dir),
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -131,7 +145,7 @@ def evaluate_work(
     return figures
 
 
-def _figures(scorer: LabelerScorer, scored: Scored, verdict: Verdict, rule: RoundRule) -> dict[str, Any]:
+def _figures(scored: Scored, verdict: Verdict, rule: RoundRule) -> dict[str, Any]:
     """Return the figures that belong to the artifact: nothing here comes from the clock."""
     cuts, tie = verdict.cuts, verdict.reference.tie
     slices = {part: slice_figures(members, scored.margins[part], cuts) for part, members in scored.slices.items()}
@@ -139,10 +153,10 @@ def _figures(scorer: LabelerScorer, scored: Scored, verdict: Verdict, rule: Roun
         "target": str(verdict.aim),
         "slices": slices,
         "tie": asdict(tie)
-        | {"tie_eps": rounded_up(tie.tie_eps), "share": tie.share, "engine": scorer.engine.fingerprint["engine"]},
+        | {"tie_eps": rounded_up(tie.tie_eps), "share": tie.share, "engine": scored.engine["engine"]},
         "order": verdict.reference.order,
         "stops": stop_summary([m >= cuts.margin for m in scored.margins[TEST] if len(m)], rule),
-        "cost": scored.cost.token_figures() | {"engine_max_tokens": scorer.engine.max_tokens},
+        "cost": scored.cost.token_figures() | {"engine_max_tokens": scored.max_tokens},
     }
     apart = [part for part in slices if part not in (VALIDATION, TEST)]
     clean: dict[str, Any] = without_nan(leading_figures(slices, apart) | found)
@@ -166,19 +180,31 @@ def _contract(work_dir: Path) -> PromptContract:
     return contract
 
 
-def _scorer(folder: Path, contract: PromptContract, engine: str, threads: int, rule: RoundRule) -> LabelerScorer:
-    return LabelerScorer(
-        prompt=LabelerPrompt.of(folder, contract),
-        engine=make_engine(engine, folder, threads=threads),
-        candidates_per_round=rule.candidates_per_round,
+def _score(pool: ScoringPool, spec: ScorerSpec, slices: Slices, rule: RoundRule, *, where: str) -> Scored:
+    scorer = pool.scorer(spec)
+    for name, members in slices.items():
+        scorer.require_fit(members, where=f"{where}, slice {name}")
+    found = {name: pool.score(spec, members, _rounds(members, rule), what=name) for name, members in slices.items()}
+    return Scored(
+        slices=slices,
+        margins={name: margins for name, (margins, _) in found.items()},
+        cost=found[TEST][1],
+        engine=dict(scorer.engine.fingerprint),
+        max_tokens=scorer.engine.max_tokens,
     )
 
 
-def _score(scorer: LabelerScorer, slices: Slices, *, where: str) -> Scored:
-    for name, members in slices.items():
-        scorer.require_fit(members, where=f"{where}, slice {name}")
-    found = {name: scorer.score(members, what=name) for name, members in slices.items()}
-    return Scored(slices=slices, margins={name: m for name, (m, _) in found.items()}, cost=found[TEST][1])
+def _rounds(members: Sequence[EvaluationMember], rule: RoundRule) -> Order:
+    """Return rank order in rounds of N."""
+    n_candidates = [len(member.candidates) for member in members]
+    return orders_of(n_candidates, group_sizes=[rule.candidates_per_round], seed=0)[0]
+
+
+def _in_order(
+    pool: ScoringPool, spec: ScorerSpec, members: Sequence[EvaluationMember], order: Order
+) -> list[FloatArray]:
+    what = f"{spec.engine}, groups of {order.group_size}"
+    return pool.score(spec, members, order, what=what)[0]
 
 
 def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
@@ -192,15 +218,18 @@ def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
 
 
 def _flips(
-    champion_folder: Path | None, engine: str, threads: int, scored: Scored, margin: float
+    champion_folder: Path | None, pool: ScoringPool, spec: ScorerSpec, scored: Scored, margin: float
 ) -> dict[str, Any] | None:
     if champion_folder is None:
         return None
     champion = LabelerArtifact.load(champion_folder)
-    scorer = _scorer(champion_folder, contract_of(champion), engine, threads, champion.round_rule)
-    scorer.require_fit(scored.slices[TEST], where=f"champion {champion.name}")
-    before = np.concatenate(scorer.score(scored.slices[TEST], what="champion")[0]) >= margin_of(champion.threshold)
-    matrix = FlipMatrix.of(before, scored.flat(TEST) >= margin, answer_codes(scored.slices[TEST]))
+    contract = PromptContract.of(champion.prompt, champion.label_tokens)
+    champion_spec = replace(spec, folder=champion_folder, contract=contract)
+    test = scored.slices[TEST]
+    pool.scorer(champion_spec).require_fit(test, where=f"champion {champion.name}")
+    found, _ = pool.score(champion_spec, test, _rounds(test, champion.round_rule), what="champion")
+    before = np.concatenate(found) >= margin_of(champion.threshold)
+    matrix = FlipMatrix.of(before, scored.flat(TEST) >= margin, answer_codes(test))
     return asdict(matrix) | {"flipped_share": matrix.flipped_share, "champion": champion.artifact_id}
 
 
