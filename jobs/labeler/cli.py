@@ -110,6 +110,9 @@ def evaluate_labeler(
     champion: Annotated[
         Path | None, typer.Option(exists=True, file_okay=False, help="An artifact folder to compare with.")
     ] = None,
+    notes: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Markdown for the card: data, making, limits.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge WORK/model on held-out members, choose its threshold, write the report and the artifact WORK/labeler."""
@@ -130,6 +133,7 @@ def evaluate_labeler(
         derived_members=derived_members,
         round_rule=RoundRule(candidates_per_round=candidates_per_round, stop_below=stop_below),
         champion_folder=champion,
+        notes=notes.read_text(encoding="utf-8") if notes else "",
     )
     emit(as_json, figures, lambda: print_evaluation(figures, str(work)))
 

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from jobs.errors import FaultsError
 from jobs.labeler.artifact import without_bins, write_artifact
+from jobs.labeler.card import write_card
 from jobs.labeler.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
 from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
 from jobs.labeler.scoring_pool import REFERENCE, ScorerSpec, ScoringPool
@@ -84,6 +86,7 @@ def evaluate_work(
     derived_members: int = DERIVED_MEMBERS,
     round_rule: RoundRule = DEFAULT_RULE,
     champion_folder: Path | None = None,
+    notes: str = "",
 ) -> dict[str, Any]:
     """Evaluate and package; returns what `evaluation.json` holds.
 
@@ -95,6 +98,7 @@ def evaluate_work(
         tie_pairs: at least so many test pairs are scored by the reference too; all, where there are fewer.
         derived_members: test members that the injection and non-English slices and the order check take.
         champion_folder: an artifact whose decisions on the test members are compared.
+        notes: Markdown for the artifact's card.
     Raises:
         FaultsError, PromptError: lists what is wrong with the work folder.
         DataError: no threshold reaches the target.
@@ -139,8 +143,10 @@ def evaluate_work(
         "time": without_nan(scored.cost.time_figures()),
         "flips": flips,
         "training": _training(work_dir),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - began, 1),
     }
+    write_card(work_dir / "labeler", figures, notes=notes)
     _write(work_dir / "evaluation", figures, scored, verdict)
     return figures
 
@@ -234,8 +240,12 @@ def _flips(
 
 
 def _training(work_dir: Path) -> Any:
+    """Return `training.json` with a count for the members that it names: the report goes where they must not."""
     path = work_dir / "training.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not path.is_file():
+        return None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return found | {"left_out_too_long": len(found.get("left_out_too_long", {}))}
 
 
 def _write(folder: Path, figures: dict[str, Any], scored: Scored, verdict: Verdict) -> None:
