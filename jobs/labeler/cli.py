@@ -87,6 +87,9 @@ def show_labeler_prompt(
 @app.command("evaluate")
 def evaluate_labeler(
     work: ExistingWork,
+    artifact: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="An artifact folder to judge, not WORK/model.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The artifact's name; the folder's when left out.")] = None,
     target: Annotated[
         str, typer.Option(help="What the threshold is chosen for: best_f1, or precision>=0.98.")
@@ -115,7 +118,10 @@ def evaluate_labeler(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge WORK/model on held-out members, choose its threshold, write the report and the artifact WORK/labeler."""
+    """Judge WORK/model on held-out members, choose its threshold, write the report and the artifact WORK/labeler.
+
+    With --artifact, an artifact is judged on WORK/splits instead: what it is worth on other members.
+    """
     from jobs.labeler.evaluate_work import evaluate_work
     from jobs.labeler.render import print_evaluation
     from mis_scoring.core.rounds import RoundRule
@@ -132,6 +138,7 @@ def evaluate_labeler(
         tie_pairs=tie_pairs,
         derived_members=derived_members,
         round_rule=RoundRule(candidates_per_round=candidates_per_round, stop_below=stop_below),
+        artifact_folder=artifact,
         champion_folder=champion,
         notes=notes.read_text(encoding="utf-8") if notes else "",
     )

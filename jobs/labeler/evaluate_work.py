@@ -45,6 +45,15 @@ _SURE = 30.0  # a cut beyond this margin has a score that rounds to 0 or 1
 
 
 @dataclass(frozen=True, kw_only=True)
+class Judged:
+    """The checkpoint folder under judgement and the contract that it keeps; `name` is its artifact's by default."""
+
+    name: str
+    folder: Path
+    contract: PromptContract
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scored:
     """The members of every slice with their margins, one array a member; `cost` is of the test members.
 
@@ -85,6 +94,7 @@ def evaluate_work(
     tie_pairs: int = TIE_PAIRS,
     derived_members: int = DERIVED_MEMBERS,
     round_rule: RoundRule = DEFAULT_RULE,
+    artifact_folder: Path | None = None,
     champion_folder: Path | None = None,
     notes: str = "",
 ) -> dict[str, Any]:
@@ -92,21 +102,22 @@ def evaluate_work(
 
     Args:
         domain: `catalog` and `description`, what the members stand for.
-        name: of the artifact; the work folder's name when None.
+        name: of the artifact; the work folder's name, or that of the artifact that is judged, when None.
         target: `best_f1`, or a floor such as `precision>=0.98`.
         processes: that score, each with an engine of so many `threads`; their number changes no figure.
         tie_pairs: at least so many test pairs are scored by the reference too; all, where there are fewer.
         derived_members: test members that the injection and non-English slices and the order check take.
+        artifact_folder: what is judged instead of `WORK/model` with `WORK/contract.json`.
         champion_folder: an artifact whose decisions on the test members are compared.
         notes: Markdown for the artifact's card.
     Raises:
-        FaultsError, PromptError: lists what is wrong with the work folder.
+        FaultsError, PromptError, ArtifactError: lists what is wrong with the folders.
         DataError: no threshold reaches the target.
     """
     began = time.monotonic()
-    aim, contract = Target.parse(target), _contract(work_dir)
+    aim, judged = Target.parse(target), _judged(work_dir, artifact_folder)
     slices = read_slices(work_dir, derived_members=derived_members)
-    spec = ScorerSpec(folder=work_dir / "model", contract=contract, engine=engine, threads=threads)
+    spec = ScorerSpec(folder=judged.folder, contract=judged.contract, engine=engine, threads=threads)
     with ScoringPool(processes) as pool:
         scored = _score(pool, spec, slices, round_rule, where=str(work_dir / "splits"))
         cuts, threshold = _choose(scored, aim)
@@ -126,9 +137,9 @@ def evaluate_work(
     figures = _figures(scored, verdict, round_rule)
     artifact = write_artifact(
         work_dir / "labeler",
-        work_dir / "model",
-        name=name or work_dir.resolve().name,
-        contract=contract,
+        judged.folder,
+        name=name or judged.name,
+        contract=judged.contract,
         threshold=threshold,
         round_rule=round_rule,
         tie_eps=figures["tie"]["tie_eps"],
@@ -142,7 +153,7 @@ def evaluate_work(
         "engine": {**scored.engine, "processes": str(processes)},
         "time": without_nan(scored.cost.time_figures()),
         "flips": flips,
-        "training": _training(work_dir),
+        "training": None if artifact_folder else _training(work_dir),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -176,14 +187,23 @@ def _of_artifact(artifact: LabelerArtifact) -> dict[str, Any]:
     return ids | {part: content[part] for part in kept}
 
 
+def _judged(work_dir: Path, artifact_folder: Path | None) -> Judged:
+    if artifact_folder is not None:
+        artifact = LabelerArtifact.load(artifact_folder)
+        contract = PromptContract.of(artifact.prompt, artifact.label_tokens)
+        judged = Judged(name=artifact.name, folder=artifact_folder, contract=contract)
+    else:
+        judged = Judged(name=work_dir.resolve().name, folder=work_dir / "model", contract=_contract(work_dir))
+    judged.contract.require(judged.folder / "tokenizer.json")
+    return judged
+
+
 def _contract(work_dir: Path) -> PromptContract:
     wanted = [work_dir / "contract.json", *(work_dir / "model" / file for file in CHECKPOINT_FILES)]
     missing = [f"{path.relative_to(work_dir)} is missing" for path in wanted if not path.is_file()]
     if missing:
         raise FaultsError(str(work_dir), missing)
-    contract = PromptContract.load(work_dir / "contract.json")
-    contract.require(work_dir / "model" / "tokenizer.json")
-    return contract
+    return PromptContract.load(work_dir / "contract.json")
 
 
 def _score(pool: ScoringPool, spec: ScorerSpec, slices: Slices, rule: RoundRule, *, where: str) -> Scored:

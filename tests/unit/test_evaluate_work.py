@@ -99,6 +99,18 @@ def test_the_same_evaluation_makes_the_same_artifact(work: Path, figures: dict[s
     assert evaluate(again)["artifact_id"] == figures["artifact_id"]
 
 
+def test_an_artifact_is_judged_on_other_members_and_stays_the_same_scorer(
+    work: Path, figures: dict[str, Any], tmp_path: Path
+) -> None:
+    other = write_work(tmp_path / "work", seed=5)
+    write_members(other / "splits" / "test.jsonl.gz", read_members(work / "splits" / "unseen_concepts.jsonl.gz"))
+    found = evaluate(other, artifact_folder=work / "labeler", name=None)
+    assert (found["labeler"], found["scorer_id"]) == ("tiny", figures["scorer_id"])
+    assert found["slices"]["test"]["labeler"] == figures["slices"]["unseen_concepts"]["labeler"]
+    again = evaluate(other, artifact_folder=other / "labeler", name=None)
+    assert again["artifact_id"] == found["artifact_id"]
+
+
 def test_order_changes_no_label(figures: dict[str, Any]) -> None:
     assert figures["order"]["with_tie_rule"]["n_changed"] == 0
     assert figures["order"]["with_tie_rule"]["n_pairs"] == 48
