@@ -6,6 +6,7 @@ It is rendered from the evaluation's figures, which hold no text of a member; wh
 from pathlib import Path
 from typing import Any
 
+from jobs.labeler.evaluation_slices import TEST, VALIDATION
 from jobs.labeler.pages import render_page
 
 
@@ -16,5 +17,7 @@ def write_card(folder: Path, figures: dict[str, Any], *, notes: str = "") -> Non
         figures: what `evaluation.json` holds.
         notes: Markdown that follows the rendered part as it is.
     """
-    text = render_page("labeler_card.md.j2", f=figures, test=figures["slices"]["test"], notes=notes.strip())
+    slices = figures["slices"]
+    ordered = {name: slices[name] for name in (TEST, *sorted(slices.keys() - {TEST, VALIDATION}), VALIDATION)}
+    text = render_page("labeler_card.md.j2", f=figures, slices=ordered, test=slices[TEST], notes=notes.strip())
     (folder / "README.md").write_text(text.rstrip() + "\n", encoding="utf-8")

@@ -109,6 +109,12 @@ def test_its_figures_beat_both_baselines() -> None:
     assert {"skill", "experience", "education", "licence"} == set(test["by_category"])
 
 
+def test_its_card_is_of_this_artifact_and_ends_with_its_notes() -> None:
+    card = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert artifact().artifact_id in card
+    assert card.endswith((FOLDER.parent / "esco-small.notes.md").read_text(encoding="utf-8"))
+
+
 def test_its_tie_band_rests_on_enough_pairs() -> None:
     tie = artifact().evaluation["tie"]
     assert tie["n_pairs"] >= 100_000
