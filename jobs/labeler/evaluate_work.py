@@ -7,7 +7,7 @@ artifact: the same evaluation makes the same artifact.
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,22 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from jobs.errors import FaultsError
 from jobs.labeler.artifact import without_bins, write_artifact
 from jobs.labeler.card import write_card
-from jobs.labeler.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
+from jobs.labeler.evaluation_slices import TEST, VALIDATION, answer_codes, members_digest, read_slices
+from jobs.labeler.judged import find_judged
 from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
 from jobs.labeler.scoring_pool import REFERENCE, ScorerSpec, ScoringPool
-from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
-from mis_scoring.core.contract import PromptContract
-from mis_scoring.core.readout import FloatArray, margin_of
+from jobs.labeler.slice_scores import Scored, champion_flips, score_in_order, score_slices
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.readout import margin_of
 from mis_scoring.core.rounds import RoundRule
 from mis_scoring.evaluation.borderline import borderline_pairs
-from mis_scoring.evaluation.flips import FlipMatrix
 from mis_scoring.evaluation.judgement import Cuts, scored_pairs
-from mis_scoring.evaluation.label_cost import LabelCost
-from mis_scoring.evaluation.members import EvaluationMember
-from mis_scoring.evaluation.order_sensitivity import Order, orders_of
 from mis_scoring.evaluation.slice_figures import leading_figures, slice_figures, without_nan
 from mis_scoring.evaluation.stops import stop_summary
 from mis_scoring.evaluation.targets import BEST_F1, Target
@@ -42,34 +38,6 @@ TIE_PAIRS = 100_000
 DERIVED_MEMBERS = 200
 DEFAULT_RULE = RoundRule(candidates_per_round=50, stop_below=0.02)
 _SURE = 30.0  # a cut beyond this margin has a score that rounds to 0 or 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """The checkpoint folder under judgement and the contract that it keeps; `name` is its artifact's by default."""
-
-    name: str
-    folder: Path
-    contract: PromptContract
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """The members of every slice with their margins, one array a member; `cost` is of the test members.
-
-    Attributes:
-        engine: the fingerprint of what scored them; max_tokens: the longest prompt that it takes.
-    """
-
-    slices: Slices
-    margins: Mapping[str, Sequence[FloatArray]]
-    cost: LabelCost
-    engine: Mapping[str, str]
-    max_tokens: int
-
-    def flat(self, name: str) -> FloatArray:
-        """Return a slice's margins, (n_pairs,)."""
-        return np.concatenate([np.zeros(0, np.float32), *self.margins[name]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,24 +83,24 @@ def evaluate_work(
         DataError: no threshold reaches the target.
     """
     began = time.monotonic()
-    aim, judged = Target.parse(target), _judged(work_dir, artifact_folder)
+    aim, judged = Target.parse(target), find_judged(work_dir, artifact_folder)
     slices = read_slices(work_dir, derived_members=derived_members)
     spec = ScorerSpec(folder=judged.folder, contract=judged.contract, engine=engine, threads=threads)
     with ScoringPool(processes) as pool:
-        scored = _score(pool, spec, slices, round_rule, where=str(work_dir / "splits"))
+        scored = score_slices(pool, spec, slices, round_rule, where=str(work_dir / "splits"))
         cuts, threshold = _choose(scored, aim)
         reference = check_against_reference(
             slices[TEST],
             scored.margins[TEST],
-            packed=partial(_in_order, pool, spec),
-            alone=partial(_in_order, pool, replace(spec, engine=REFERENCE)),
+            packed=partial(score_in_order, pool, spec),
+            alone=partial(score_in_order, pool, replace(spec, engine=REFERENCE)),
             is_exact=pool.scorer(spec).engine.batch_invariant,
             threshold=threshold,
             candidates_per_round=round_rule.candidates_per_round,
             n_pairs=tie_pairs,
             order_members=derived_members,
         )
-        flips = _flips(champion_folder, pool, spec, scored, cuts.margin)
+        flips = champion_flips(champion_folder, pool, spec, scored, cuts.margin)
     verdict = Verdict(aim=aim, cuts=cuts, threshold=threshold, reference=reference)
     figures = _figures(scored, verdict, round_rule)
     artifact = write_artifact(
@@ -187,52 +155,6 @@ def _of_artifact(artifact: LabelerArtifact) -> dict[str, Any]:
     return ids | {part: content[part] for part in kept}
 
 
-def _judged(work_dir: Path, artifact_folder: Path | None) -> Judged:
-    if artifact_folder is not None:
-        artifact = LabelerArtifact.load(artifact_folder)
-        contract = PromptContract.of(artifact.prompt, artifact.label_tokens)
-        judged = Judged(name=artifact.name, folder=artifact_folder, contract=contract)
-    else:
-        judged = Judged(name=work_dir.resolve().name, folder=work_dir / "model", contract=_contract(work_dir))
-    judged.contract.require(judged.folder / "tokenizer.json")
-    return judged
-
-
-def _contract(work_dir: Path) -> PromptContract:
-    wanted = [work_dir / "contract.json", *(work_dir / "model" / file for file in CHECKPOINT_FILES)]
-    missing = [f"{path.relative_to(work_dir)} is missing" for path in wanted if not path.is_file()]
-    if missing:
-        raise FaultsError(str(work_dir), missing)
-    return PromptContract.load(work_dir / "contract.json")
-
-
-def _score(pool: ScoringPool, spec: ScorerSpec, slices: Slices, rule: RoundRule, *, where: str) -> Scored:
-    scorer = pool.scorer(spec)
-    for name, members in slices.items():
-        scorer.require_fit(members, where=f"{where}, slice {name}")
-    found = {name: pool.score(spec, members, _rounds(members, rule), what=name) for name, members in slices.items()}
-    return Scored(
-        slices=slices,
-        margins={name: margins for name, (margins, _) in found.items()},
-        cost=found[TEST][1],
-        engine=dict(scorer.engine.fingerprint),
-        max_tokens=scorer.engine.max_tokens,
-    )
-
-
-def _rounds(members: Sequence[EvaluationMember], rule: RoundRule) -> Order:
-    """Return rank order in rounds of N."""
-    n_candidates = [len(member.candidates) for member in members]
-    return orders_of(n_candidates, group_sizes=[rule.candidates_per_round], seed=0)[0]
-
-
-def _in_order(
-    pool: ScoringPool, spec: ScorerSpec, members: Sequence[EvaluationMember], order: Order
-) -> list[FloatArray]:
-    what = f"{spec.engine}, groups of {order.group_size}"
-    return pool.score(spec, members, order, what=what)[0]
-
-
 def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
     """Return the cuts, the labeler's as its rounded threshold means it, and that threshold."""
     validation = scored_pairs(scored.slices[VALIDATION], scored.margins[VALIDATION])
@@ -241,22 +163,6 @@ def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
     threshold = round(exact, 6) if 1e-3 < exact < 1.0 - 1e-3 else exact
     similarity = best_margin(validation.similarities, validation.answers)
     return Cuts(margin=margin_of(threshold), similarity=similarity), threshold
-
-
-def _flips(
-    champion_folder: Path | None, pool: ScoringPool, spec: ScorerSpec, scored: Scored, margin: float
-) -> dict[str, Any] | None:
-    if champion_folder is None:
-        return None
-    champion = LabelerArtifact.load(champion_folder)
-    contract = PromptContract.of(champion.prompt, champion.label_tokens)
-    champion_spec = replace(spec, folder=champion_folder, contract=contract)
-    test = scored.slices[TEST]
-    pool.scorer(champion_spec).require_fit(test, where=f"champion {champion.name}")
-    found, _ = pool.score(champion_spec, test, _rounds(test, champion.round_rule), what="champion")
-    before = np.concatenate(found) >= margin_of(champion.threshold)
-    matrix = FlipMatrix.of(before, scored.flat(TEST) >= margin, answer_codes(test))
-    return asdict(matrix) | {"flipped_share": matrix.flipped_share, "champion": champion.artifact_id}
 
 
 def _training(work_dir: Path) -> Any:
