@@ -5,9 +5,9 @@ Of several attempts of an event the last counts: it did what the earlier ones le
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,11 +29,13 @@ class RunLedger:
     Attributes:
         payloads: event -> what the job returned, `seconds` and `waited_s` among it.
         times: event -> when it was appended, UTC.
+        n_failed: how often it failed.
     """
 
     run_id: str
     payloads: Mapping[str, Mapping[str, Any]] = field(repr=False)
     times: Mapping[str, datetime] = field(repr=False)
+    n_failed: int = 0
 
     @property
     def kind(self) -> str:
@@ -58,6 +60,15 @@ class RunLedger:
     def last_at(self) -> datetime:
         """When its last event was appended."""
         return max(self.times.values())
+
+    @property
+    def last_step_at(self) -> datetime:
+        """When it last did something: failing is not a step."""
+        return max(at for event, at in self.times.items() if event != FAILED)
+
+    def is_over(self, now: datetime, idle_hours: float) -> bool:
+        """Whether it is published or failed, and has done nothing since, so that nobody goes on with it."""
+        return self.state in ("published", "failed") and now - self.last_step_at > timedelta(hours=idle_hours)
 
     def of(self, event: str) -> Mapping[str, Any]:
         """Return an event's payload; empty where it has not happened."""
@@ -112,9 +123,19 @@ def read_runs(root: Path) -> list[RunLedger]:
     return [run for run in runs if PINNED in run.times]
 
 
-def _of_rows(run_id: str, rows: Iterable[Mapping[str, Any]]) -> RunLedger:
+def last_maintenance(root: Path) -> datetime | None:
+    """Return when the tables were last maintained; such a job stands in the ledger and pins nothing."""
+    found: datetime | None = query(root, "SELECT max(at) AS at FROM runs WHERE event = 'maintain_tables'", RUNS)[0][
+        "at"
+    ]
+    return found
+
+
+def _of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
     """Build a run's value from its rows, oldest first."""
-    payloads, times = {}, {}
-    for row in rows:
-        payloads[row["event"]], times[row["event"]] = json.loads(row["payload"]), row["at"]
-    return RunLedger(run_id=run_id, payloads=payloads, times=times)
+    return RunLedger(
+        run_id=run_id,
+        payloads={row["event"]: json.loads(row["payload"]) for row in rows},
+        times={row["event"]: row["at"] for row in rows},
+        n_failed=sum(row["event"] == FAILED for row in rows),
+    )
