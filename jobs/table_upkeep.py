@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 def expire_rows(root: Path, table: Table, run_ids: Collection[str]) -> int:
     """Remove the rows of runs, whole partitions at a time; return how many runs had any."""
+    if not run_ids:
+        return 0
     delta = DeltaTable(table_path(root, table))
     found = sorted({partition["run_id"] for partition in delta.partitions()} & set(run_ids))
     if not found:
