@@ -58,7 +58,7 @@ def files_on_disk(settings: Settings, table: Table) -> int:
 
 
 def grow_old(settings: Settings, *tables: Table) -> None:
-    """Let files look older than their retention: a vacuum goes by when they were written, and when they were removed."""
+    """Let files look older than their retention: a vacuum goes by when they were written and when removed."""
     old = (NOW - 30 * DAY).timestamp()
     for table in tables:
         for path in Path(table_path(settings.tables, table)).rglob("*"):
