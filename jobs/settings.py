@@ -5,8 +5,9 @@ Each field is read from the environment as SEMLABEL_<NAME>, or from a `.env` fil
 
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -38,6 +39,15 @@ class Settings(BaseSettings):
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
 
+    run_idle_hours: float = Field(
+        48, gt=0, description="an unpublished run without an event for so long is over; above the longest round"
+    )
+    vacuum_hours: int = Field(
+        168, ge=1, description="files that no version of the last hours needs are deleted; above run_idle_hours"
+    )
+    metrics_port: int = Field(9464, ge=1, le=65535, description="where `semlabel metrics` answers Prometheus")
+    freshness_limit_hours: float = Field(30, gt=0, description="labels older than this fail `semlabel freshness`")
+
     @field_validator("table_root", "staging_root", mode="before")
     @classmethod
     def _refuse_object_stores(cls, value: object) -> object:
@@ -47,6 +57,15 @@ class Settings(BaseSettings):
                 "shared folder"
             )
         return value.removeprefix("file://") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _keep_files_longer_than_runs(self) -> Self:
+        if self.vacuum_hours <= self.run_idle_hours:
+            raise ValueError(
+                f"vacuum_hours is {self.vacuum_hours} and run_idle_hours {self.run_idle_hours:g}: files must outlive "
+                "the runs that read them; raise vacuum_hours or lower run_idle_hours"
+            )
+        return self
 
     @cached_property
     def tables(self) -> Path:

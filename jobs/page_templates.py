@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-_FOLDER = Path(__file__).parents[1] / "pages"
+_FOLDER = Path(__file__).parent / "pages"
 _NOTHING = "–"  # noqa: RUF001
 
 
