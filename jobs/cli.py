@@ -150,6 +150,35 @@ def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> Non
     emit(as_json, found, lambda: print_audit(found))
 
 
+@app.command()
+def metrics(
+    host: Annotated[str, typer.Option(help="Address to answer at; loopback unless told.")] = "127.0.0.1",
+    once: Annotated[bool, typer.Option("--once", help="Print the metrics as text and end.")] = False,
+) -> None:
+    """Serve the deployment's metrics to Prometheus at /metrics, port SEMLABEL_METRICS_PORT."""
+    from prometheus_client import generate_latest
+
+    from jobs.metrics.exporter import registry_of, serve
+
+    settings = Settings()
+    if once:
+        sys.stdout.write(generate_latest(registry_of(settings)).decode())
+    else:
+        serve(settings, host=host, port=settings.metrics_port)
+
+
+@app.command()
+def freshness(as_json: AsJson = False) -> None:
+    """Say how old the published labels are; exit code 1 when older than SEMLABEL_FRESHNESS_LIMIT_HOURS."""
+    from jobs.freshness import check_freshness
+    from jobs.render import print_freshness
+
+    found = check_freshness(Settings())
+    emit(as_json, found, lambda: print_freshness(found))
+    if not found["is_fresh"]:
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """Run the command line; an error of ours is one clear message and its exit code."""
     from jobs.exit_codes import UNEXPECTED, exit_code_of

@@ -22,7 +22,7 @@ def print_report(report: dict[str, Any], settings: Settings) -> None:
     _print_pairs("Members left out", report["left_out"])
     _print_pairs("Labels changed", report["changes"])
     _print_pairs("Seconds by stage", {step: f"{seconds:.1f}" for step, seconds in report["seconds"].items()})
-    _console.print(f"\nTables   {settings.tables}\nReport   {settings.reports / (report['run_id'] + '.json')}")
+    _console.print(f"\nTables   {settings.tables}\nReport   {settings.reports / (report['run_id'] + '.html')}")
     _console.print(f"MLflow   {settings.tracking_uri}\n\nNext, try", soft_wrap=True)
     _console.print(
         "  semlabel runs\n  semlabel audit MEMBER QUALIFICATION\n  semlabel refresh weekly_full --candidates 250"
@@ -85,6 +85,17 @@ def print_run(run: dict[str, Any]) -> None:
     _console.print("\nEvents")
     for event in run["events"]:
         _console.print(f"  {event['at'][:19]}  {event['event']:<28} {event['payload']}", soft_wrap=True)
+
+
+def print_freshness(found: dict[str, Any]) -> None:
+    """Print how old the labels are."""
+    limit = f"{found['limit_hours']:g} h are allowed"
+    if found["age_hours"] is None:
+        _console.print(f"[bold]stale[/bold]: no run has published labels yet; {limit}")
+    else:
+        word = "fresh" if found["is_fresh"] else "stale"
+        age = f"the labels are as of {found['age_hours']:.1f} h ago ({found['run_id']})"
+        _console.print(f"[bold]{word}[/bold]: {age}; {limit}", soft_wrap=True)
 
 
 def print_audit(found: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from jobs.settings import Settings
 log = logging.getLogger(__name__)
 
 SPARK_JOBS = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
-PLAIN_JOBS = ("pin_inputs", "score_round", "report_run")  # import no Spark
+PLAIN_JOBS = ("pin_inputs", "score_round", "report_run", "maintain_tables")  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
 
 

@@ -5,8 +5,9 @@ Each field is read from the environment as SEMLABEL_<NAME>, or from a `.env` fil
 
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -39,6 +40,14 @@ class Settings(BaseSettings):
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
 
+    run_idle_hours: float = Field(
+        48, gt=0, description="an unpublished run without an event for so long is over; above the longest round"
+    )
+    vacuum_hours: int = Field(
+        168, ge=1, description="files that no version of the last hours needs are deleted; above run_idle_hours"
+    )
+    metrics_port: int = Field(9464, ge=1, le=65535, description="where `semlabel metrics` answers Prometheus")
+    freshness_limit_hours: float = Field(30, gt=0, description="labels older than this fail `semlabel freshness`")
     watch_profiles_s: float = Field(3600, gt=0, description="how often the profiles table is looked at for a change")
     watch_catalog_s: float = Field(60, gt=0, description="how often the catalog table is looked at for a change")
     approve_plans: bool = Field(False, description="a catalog backfill waits for a person's approval of its plan")
@@ -61,6 +70,15 @@ class Settings(BaseSettings):
                 "shared folder"
             )
         return value.removeprefix("file://") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _keep_files_longer_than_runs(self) -> Self:
+        if self.vacuum_hours <= self.run_idle_hours:
+            raise ValueError(
+                f"vacuum_hours is {self.vacuum_hours} and run_idle_hours {self.run_idle_hours:g}: files must outlive "
+                "the runs that read them; raise vacuum_hours or lower run_idle_hours"
+            )
+        return self
 
     @cached_property
     def tables(self) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from jobs.labeler.plots import margins_plot, precision_recall_plot, reliability_plot, threshold_plot
+from jobs.page_templates import render_page
 from mis_scoring.evaluation.borderline import BorderlinePair
 from mis_scoring.evaluation.judgement import ScoredPairs
 
-_FOLDER = Path(__file__).parents[1] / "pages"
 PERSONAL_DATA = "personal data: holds profile texts; stays where it was made, and goes with the members it names"
 
 
@@ -23,7 +23,7 @@ def write_report(path: Path, figures: dict[str, Any], test: ScoredPairs) -> None
         "reliability": reliability_plot(calibration["bins"], calibration["ece"]),
         "margins": margins_plot(test, figures["margin"]),
     }
-    path.write_text(_page("labeler_report.html.j2", f=figures, plots=plots), encoding="utf-8")
+    path.write_text(render_page("labeler_report.html.j2", f=figures, plots=plots), encoding="utf-8")
 
 
 def write_borderline(folder: Path, pairs: Sequence[BorderlinePair]) -> None:
@@ -31,25 +31,5 @@ def write_borderline(folder: Path, pairs: Sequence[BorderlinePair]) -> None:
     content = {"notice": PERSONAL_DATA, "pairs": [asdict(pair) for pair in pairs]}
     text = json.dumps(content, indent=2, ensure_ascii=False)
     (folder / "borderline.json").write_text(text + "\n", encoding="utf-8")
-    page = _page("borderline.html.j2", notice=PERSONAL_DATA, pairs=pairs)
+    page = render_page("borderline.html.j2", notice=PERSONAL_DATA, pairs=pairs)
     (folder / "borderline.html").write_text(page, encoding="utf-8")
-
-
-def _page(template: str, **values: Any) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    pages = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    pages.filters |= {"number": _number, "percent": _percent, "count": _count}
-    return pages.get_template(template).render(**values)
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"  # noqa: RUF001
-
-
-def _percent(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{100.0 * value:.{digits}f}%"  # noqa: RUF001
-
-
-def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"  # noqa: RUF001
