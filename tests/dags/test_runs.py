@@ -19,6 +19,9 @@ RESULTS: dict[str, Any] = {
     "stop_early": {"goes_on": 0},
     "publish_labels": {"labels_version": 3, "changes": {"added": 1}},
     "report_run": {"run_id": "a-run"},
+    "evaluate_labeler": {"run_id": "a-promotion", "version": "7"},
+    "gate_labeler": {"version": "7"},
+    "promote_labeler": {"version": "7", "artifact_id": "abc", "previous_version": "6"},
 }
 
 
@@ -67,7 +70,7 @@ def run_dag(dag_id: str, **conf: Any) -> tuple[str, dict[str, str], Any]:
 
     dag = DagBag(dag_folder=str(DAGS / f"{dag_id}.py")).dags[dag_id]
     for task in dag.tasks:
-        task.retry_delay = timedelta(0)
+        task.retry_delay, task.retry_exponential_backoff = timedelta(0), 0
     run = dag.test(run_conf=conf)
     return str(run.state), {ti.task_id: str(ti.state) for ti in run.get_task_instances()}, run
 
@@ -143,3 +146,20 @@ def test_the_report_is_linked_from_its_task(jobs: Jobs) -> None:
 def test_a_backfill_that_nobody_wants_to_approve_goes_on_by_itself(jobs: Jobs) -> None:
     state, tasks, _ = run_dag("catalog_backfill")
     assert state == "success" and tasks["approve_plan"] == "success"
+
+
+def test_a_promoted_labeler_is_told_and_its_next_run_planned_only(jobs: Jobs) -> None:
+    before = told_of("labeler")
+    state, _, _ = run_dag("labeler_promotion", labeler="challenger")
+    assert state == "success"
+    assert jobs.names == ["evaluate_labeler", "gate_labeler", "promote_labeler", "pin_inputs", "plan_refresh"]
+    assert jobs.asked[2][1] == {"run_id": "a-promotion", "version": "7"}
+    assert told_of("labeler")[len(before) :] == [{"version": "7", "artifact_id": "abc", "previous_version": "6"}]
+
+
+def test_a_labeler_that_fails_the_gate_is_not_promoted(jobs: Jobs) -> None:
+    from jobs.errors import CheckFailedError
+
+    jobs.results["gate_labeler"] = CheckFailedError("version 7 does not pass the gate: F1 is 0.5, limit >= 0.9")
+    state, _, _ = run_dag("labeler_promotion")
+    assert state == "failed" and jobs.names == ["evaluate_labeler", "gate_labeler"]
