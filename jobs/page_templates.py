@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from jobs.labeler.shown import shown, shown_limit
+
 _FOLDER = Path(__file__).parent / "pages"
 _NOTHING = "–"  # noqa: RUF001
 
@@ -18,7 +20,7 @@ def render_page(template: str, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.filters |= {"number": _number, "percent": _percent, "count": _count}
+    pages.filters.update(number=_number, percent=_percent, count=_count, short=shown, limit=shown_limit)
     return pages.get_template(template).render(**values)
 
 
