@@ -1,4 +1,4 @@
-"""Histories for the model, drawn from a seed: changes of the world, and triggers that are lost, doubled, late or reordered."""
+"""Histories for the model, drawn from a seed: changes of the world; triggers lost, doubled, late and reordered."""
 
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """A refresh over tables in memory: the rules of `jobs.rules` decide, everything else is as small as can be.
 
-A run is a chain of steps; between any two of them the world may change, another run may step, and this one may die. What
-a step leaves behind is what the real one leaves behind: pins, scope, coverage, one commit on the labels, one event.
+A run is a chain of steps; between any two of them the world may change, another run may step, and this one may die.
+What a step leaves behind is what the real one leaves behind: pins, scope, coverage, one commit on the labels, an event.
 """
 
 import hashlib
@@ -86,7 +86,7 @@ class Store:
 
     profiles: list[dict[str, Profile]] = field(default_factory=lambda: [{}])
     catalog: list[dict[str, CatalogEntry]] = field(default_factory=lambda: [{}])
-    labeler: Labeler = Labeler("s", 0.5)
+    labeler: Labeler = field(default_factory=lambda: Labeler("s", 0.5))
     minutes: int = 0
     pins: dict[str, "Pinned"] = field(default_factory=dict)
     scope: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -238,7 +238,7 @@ class Run:
         published = {key for owner, key in self.store.labels if owner == member}
         for key in sorted({*found, *published}):
             before, after = self.store.labels.get((member, key)), found.get(key)
-            if label_rules.label_change(before, after, self._entry(key)):
+            if label_rules.label_change(before, after, self._entry(key), is_member_removed=profile is None):
                 self._changes[member, key] = after
 
     def _catalog(self) -> dict[str, CatalogEntry]:

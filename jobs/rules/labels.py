@@ -33,14 +33,17 @@ class Entry:
     is_quarantined: bool
 
 
-def label_change(before: Label | None, after: Label | None, entry: Entry | None) -> Change | None:
+def label_change(
+    before: Label | None, after: Label | None, entry: Entry | None, *, is_member_removed: bool
+) -> Change | None:
     """Return what happens to a published label that a run may change; None where its row stays as it is."""
     if before == after:
         return None
     if before is None:
         return "added"
     if after is None:
-        return None if entry is not None and entry.is_quarantined else "removed"
+        is_kept = entry is not None and entry.is_quarantined and not is_member_removed
+        return None if is_kept else "removed"
     return "revised"
 
 
