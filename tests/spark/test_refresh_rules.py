@@ -1,15 +1,15 @@
 """The rules of `jobs.rules`, as functions and as columns, say the same of the same drawn rows."""
 
-from collections import defaultdict
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import LongType
 
 from jobs.coverage import standing, to_published
 from jobs.label_diff import to_changes
@@ -23,37 +23,36 @@ from jobs.scope import to_scope
 from schemas.coverage import COVERAGE
 from schemas.labels import LABELS
 
-few_draws = settings(
-    max_examples=2, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
-)
-MEMBERS = tuple(f"m{number}" for number in range(25))
+T = TypeVar("T")
 N_ENTRIES = 7
 PINS = {
-    "run_id": st.sampled_from(["r1", "r2"]),
+    "run_id": st.sampled_from(["r1", "r2", "r3"]),
     "profile_hash": st.sampled_from(["p1", "p2", None]),
     "profile_version": st.sampled_from([1, 2, None]),
     "profiles_delta_version": st.integers(1, 2),
-    "catalog_version": st.sampled_from(["c1", "c2"]),
+    "catalog_version": st.sampled_from(["c1", "c1", "c2"]),
     "catalog_delta_version": st.integers(1, 2),
-    "artifact_id": st.sampled_from(["a1", "a2"]),
+    "artifact_id": st.sampled_from(["a1", "a1", "a2"]),
     "scorer_id": st.sampled_from(["s1", "s1", "s2"]),
     "retriever_id": st.sampled_from(["t1", "t1", "t2"]),
     "candidates_per_member": st.sampled_from([5, 5, 9]),
     "pinned_at": st.sampled_from([datetime(2026, 1, 1), datetime(2026, 1, 2)]),
 }
 MEMBER_PINS = st.builds(MemberPins, **PINS)
-COVERED = st.tuples(
-    st.sampled_from(MEMBERS),
-    st.builds(
-        Covered,
-        **PINS,
-        candidates=st.just(5),
-        judged=st.integers(0, 9),
-        is_complete=st.booleans(),
-        incomplete_reason=st.sampled_from(["quarantined", "superseded"]),
-        publication=st.integers(1, 2),
-    ),
+COVERED = st.builds(
+    Covered,
+    **PINS,
+    candidates=st.just(5),
+    judged=st.integers(0, 9),
+    is_complete=st.sampled_from([True, True, False]),
+    incomplete_reason=st.sampled_from(["quarantined", "superseded"]),
+    publication=st.integers(1, 2),
 )
+FIXED: dict[str, Any] = {
+    "run_id": "now", "profile_hash": None, "profile_version": None, "profiles_delta_version": 2,
+    "catalog_version": "c1", "catalog_delta_version": 2, "artifact_id": "a1", "scorer_id": "s1", "retriever_id": "t1",
+    "candidates_per_member": 5, "pinned_at": datetime(2026, 1, 3),
+}  # fmt: skip
 LABEL = st.builds(
     Label,
     score=st.sampled_from([0.5, 0.9]),
@@ -72,50 +71,50 @@ ENTRY = st.builds(
 
 def coverage_frame(spark: SparkSession, rows: list[tuple[str, MemberPins]]) -> DataFrame:
     """Rows of `coverage` with `publication`; what the rules do not look at is filled in."""
-    schema = from_arrow_schema(COVERAGE.columns).add("publication", "bigint")
+    schema = from_arrow_schema(COVERAGE.columns).add("publication", LongType())
     filled = {"rounds": 1, "accepted": 0, "depth": 0, "candidates": 5, "judged": 0, "publication": 0}
     default = dict.fromkeys(schema.fieldNames()) | filled | {"is_complete": True}
     content = [default | asdict(row) | {"member_id": member} for member, row in rows]
     return spark.createDataFrame([tuple(row[name] for name in schema.fieldNames()) for row in content], schema)
 
 
-@few_draws
-@given(
-    rows=st.lists(COVERED, min_size=60, max_size=60, unique_by=lambda row: (row[0], tuple(asdict(row[1]).values()))),
-    profiles=st.fixed_dictionaries(
-        dict.fromkeys(MEMBERS, st.tuples(st.booleans(), PINS["profile_hash"], PINS["profile_version"]))
-    ),
-    now=st.builds(MemberPins, **PINS),
-)
-def test_a_member_is_in_scope_alike(
-    spark: SparkSession, rows: list[tuple[str, Covered]], profiles: dict[str, Any], now: MemberPins
-) -> None:
-    present = {member: (hash_, version) for member, (is_there, hash_, version) in profiles.items() if is_there}
-    content = [(member, version, hash_) for member, (hash_, version) in present.items()]
-    frame = spark.createDataFrame(content, "member_id string, profile_version bigint, profile_hash string")
-    published = to_published(coverage_frame(spark, rows))
-    of_member = defaultdict(list)
-    for member, row in rows:
-        of_member[member].append(row)
+def drawn(strategy: st.SearchStrategy[T], n: int) -> list[T]:
+    """Rows that hypothesis makes, to be compared in one query."""
+    rows: list[T] = []
 
-    for kind, looks_after in scope_rules.LOOKS_AFTER.items():
-        found = {
-            row.member_id: (row.reason, row.pairs_at_most)
-            for row in to_scope(frame, published, pins_like(now, kind), n_entries=N_ENTRIES).collect()
-        }
+    @settings(max_examples=n, deadline=None, database=None, derandomize=True, phases=[Phase.generate])
+    @given(strategy)
+    def collect(row: T) -> None:
+        rows.append(row)
+
+    collect()
+    return rows
+
+
+def test_a_member_is_in_scope_alike(spark: SparkSession) -> None:
+    """Each drawn member has up to three rows of coverage, and a profile or none."""
+    now = MemberPins(**FIXED)
+    covered = st.lists(COVERED, max_size=3, unique_by=lambda row: row.run_id)
+    drawn_members = drawn(st.tuples(covered, st.none() | st.tuples(PINS["profile_hash"], PINS["profile_version"])), 200)
+    members = {f"m{number}": pair for number, pair in enumerate(drawn_members)}
+    rows = [(member, row) for member, (covered, _) in members.items() for row in covered]
+    profiles = [(member, found[1], found[0]) for member, (_, found) in members.items() if found]
+    frame = spark.createDataFrame(profiles, "member_id string, profile_version bigint, profile_hash string")
+    published = to_published(coverage_frame(spark, rows))
+
+    reasons = set()
+    for kind in ("daily_incremental", "weekly_full"):
         expected = {}
-        for member in MEMBERS:
-            before = standing_rules.published(of_member[member])
-            mine = None
-            if member in present:
-                hash_, version = present[member]
-                mine = MemberPins(**asdict(now) | {"profile_hash": hash_, "profile_version": version})
+        for member, (covered, found) in members.items():
+            mine = None if found is None else replace(now, profile_hash=found[0], profile_version=found[1])
+            before = standing_rules.published(covered)
             reason = scope_rules.scope_reason(kind, mine, before)
             if reason is not None:
-                pairs = scope_rules.new_pairs_at_most(mine, before, n_entries=N_ENTRIES)
-                expected[member] = (reason, pairs)
-        assert found == expected
-        assert {reason for reason, _ in found.values()} <= looks_after
+                expected[member] = (reason, scope_rules.new_pairs_at_most(mine, before, n_entries=N_ENTRIES))
+        scope = to_scope(frame, published, pins_like(now, kind), n_entries=N_ENTRIES)
+        assert {row.member_id: (row.reason, row.pairs_at_most) for row in scope.collect()} == expected
+        reasons |= {reason for reason, _ in expected.values()}
+    assert reasons == scope_rules.LOOKS_AFTER["weekly_full"], "every reason was drawn"
 
 
 def pins_like(now: MemberPins, kind: str) -> Pins:
@@ -124,9 +123,8 @@ def pins_like(now: MemberPins, kind: str) -> Pins:
     return Pins(**{field.name: known[field.name] for field in fields(Pins)})
 
 
-@few_draws
-@given(pairs=st.lists(st.tuples(MEMBER_PINS, st.none() | MEMBER_PINS), min_size=120, max_size=120))
-def test_a_runs_pins_stand_alike(spark: SparkSession, pairs: list[tuple[MemberPins, MemberPins | None]]) -> None:
+def test_a_runs_pins_stand_alike(spark: SparkSession) -> None:
+    pairs = drawn(st.tuples(MEMBER_PINS, st.none() | MEMBER_PINS), 300)
     mine = coverage_frame(spark, [(f"m{number}", pair[0]) for number, pair in enumerate(pairs)])
     others = [(f"m{number}", pair[1]) for number, pair in enumerate(pairs) if pair[1] is not None]
     joined = mine.alias("mine").join(coverage_frame(spark, others).alias("theirs"), "member_id", "left")
@@ -136,18 +134,17 @@ def test_a_runs_pins_stand_alike(spark: SparkSession, pairs: list[tuple[MemberPi
     assert set(expected.values()) == {None, "superseded", "conflicting"}
 
 
-@few_draws
-@given(
-    pairs=st.lists(
-        st.tuples(
-            st.none() | LABEL, st.none() | LABEL, st.none() | ENTRY, MEMBER_PINS, st.none() | MEMBER_PINS, st.booleans()
-        ),
-        min_size=80,
-        max_size=80,
-    )
-)
-def test_a_label_changes_alike(spark: SparkSession, pairs: list[Any]) -> None:
+def test_a_label_changes_alike(spark: SparkSession) -> None:
     """Each drawn pair is a member and an entry of its own."""
+    sides = (
+        st.none() | LABEL,
+        st.none() | LABEL,
+        st.none() | ENTRY,
+        MEMBER_PINS,
+        st.none() | MEMBER_PINS,
+        st.booleans(),
+    )
+    pairs = drawn(st.tuples(*sides), 300)
     named = [(f"m{number}", f"q{number}", *pair) for number, pair in enumerate(pairs)]
     schema = from_arrow_schema(LABELS.columns)
 
