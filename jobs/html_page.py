@@ -17,7 +17,7 @@ def render_page(template: str, **values: Any) -> str:
 
 
 def _number(value: float | None, digits: int = 3) -> str:
-    return _NONE if value is None else f"{value:.{digits}f}"
+    return _NONE if value is None else f"{value:,.{digits}f}"
 
 
 def _percent(value: float | None, digits: int = 2) -> str:
