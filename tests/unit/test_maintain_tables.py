@@ -166,6 +166,9 @@ def test_small_files_are_joined_but_not_those_of_a_run_that_is_going(settings: S
 def test_a_run_that_died_is_written_down_as_failed_once_and_goes_on_if_somebody_clears_it(settings: Settings) -> None:
     write_run(settings.tables, "dead", at=NOW - 3 * DAY, published=False)
     write_run(settings.tables, "going", at=NOW - DAY, published=False)
+    write_run(settings.tables, "published", at=NOW - 3 * DAY)
+    write_run(settings.tables, "held", at=NOW - 3 * DAY, published=False)
+    append_events(settings.tables, "held", {"held": {}}, at=NOW - 3 * DAY + DAY / 24)
     assert maintain(settings)["runs_failed"] == 1 and maintain(settings)["runs_failed"] == 0
     assert read_run(settings.tables, "dead").state == "failed" and read_run(settings.tables, "going").state == "open"
     append_events(settings.tables, "dead", {"stop_early": {}}, at=datetime.now(UTC))
