@@ -34,8 +34,7 @@ def query(root: Path, sql: str, *tables: Table, versions: Mapping[Table, int] | 
         )
     builder = QueryBuilder()
     for table in tables:
-        version = (versions or {}).get(table)
-        builder.register(table.name, DeltaTable(table_path(root, table), version=version))
+        builder.register(table.name, DeltaTable(table_path(root, table), version=(versions or {}).get(table)))
     return list(pa.table(builder.execute(sql).read_all()).to_pylist())
 
 
