@@ -40,7 +40,6 @@ class Settings(BaseSettings):
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
 
-    engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
     run_idle_hours: float = Field(
         48, gt=0, description="an unpublished run without an event for so long is over; above the longest round"
     )
