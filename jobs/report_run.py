@@ -66,7 +66,7 @@ def report_of(settings: Settings, pins: Pins) -> dict[str, Any]:
         "seconds_by_job": ledger.seconds_by_job(),
         "waited_s": ledger.waited_s(),
         "elapsed_s": ledger.elapsed_s(),
-        "against_plan": against_plan(ledger),
+        "against_plan": against_plan(ledger, settings.engines_usd_per_hour),
         "positive_rate": rates,
         "previous_run_id": previous["run_id"] if previous else None,
         "drift": drift(rates, previous),

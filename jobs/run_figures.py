@@ -70,18 +70,24 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
     return found
 
 
-def against_plan(ledger: RunLedger) -> list[dict[str, Any]]:
-    """Return what was planned at most beside what it came to; a thing that the plan does not name is left out."""
+def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str, Any]]:
+    """Return what was planned at most beside what it came to; what the plan does not know is left out.
+
+    Args:
+        usd_per_hour: rent of all engines together; None where it is not known.
+    """
     plan, summed = ledger.of("plan_refresh"), summed_over_rounds(ledger)
+    scoring_s = ledger.seconds_by_job().get("score_round", 0.0)
     actual = {
-        "pairs": summed["scored"] + summed["pairs_reused"],
+        "pairs": summed["scored"],
         "tokens": summed["tokens"] + summed["tie_tokens"],
-        "seconds": sum(ledger.seconds_by_job().values()),
+        "seconds": scoring_s,
+        "cost_usd": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
     }
     return [
         {"what": what, "at_most": plan[f"{what}_at_most"], "actual": value}
         for what, value in actual.items()
-        if plan.get(f"{what}_at_most") is not None
+        if plan.get(f"{what}_at_most") is not None and value is not None
     ]
 
 
@@ -97,7 +103,7 @@ def positive_rate(root: Path, pins: Pins) -> dict[str, dict[str, int]]:
         JOIN catalog k ON k.qualification_id = c.qualification_id AND k.status = 'active'
         LEFT JOIN labels l ON l.member_id = c.member_id AND l.qualification_id = c.qualification_id
         WHERE c.run_id = {literal(pins.run_id)} GROUP BY 1 ORDER BY 1"""
-    at = {CATALOG.name: pins.catalog_delta_version}
+    at = {CATALOG: pins.catalog_delta_version}
     rows = query(root, sql, CANDIDATES, COVERAGE, CATALOG, LABELS, versions=at)
     return {row["category"]: {"judged": row["judged"], "accepted": row["accepted"]} for row in rows}
 

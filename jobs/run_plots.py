@@ -44,7 +44,7 @@ def drift_plot(drift: Sequence[Mapping[str, Any]]) -> str:
             axes.plot(*zip(*known, strict=True), "o", color=colour, markerfacecolor=inside, markersize=8, label=name)
     axes.set_yticks(places, [row["category"] for row in drift])
     axes.set_ylim(len(drift) - 0.5, -0.5)
-    axes.set_xlim(left=0.0)
+    axes.set_xlim(0.0, 1.1 * max(row[key] or 0.0 for row in drift for key in ("before", "share")) + 0.01)
     told = ", ".join(f"{row['category']} {_told(row['share'])} ({_told(row['before'])} before)" for row in drift)
     return to_svg(axes, "drift", f"Share of judged pairs accepted by category: {told}.")
 
@@ -57,6 +57,7 @@ def _bars(names: Sequence[str], values: Sequence[float], unit: str, prefix: str,
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.grid(visible=False, axis="y")
+    axes.set_axisbelow(True)
     return to_svg(axes, prefix, told)
 
 

@@ -122,7 +122,14 @@ def put(root: Path, table: Table, rows: Sequence[Mapping[str, Any]], *, metadata
 
 
 def _events(pinned: Pins, changes: Mapping[str, int], *, published: bool) -> dict[str, dict[str, Any]]:
-    plan = {"members": 3, "reasons": {"first_time": 3}, "pairs_at_most": 30, "tokens_at_most": 900}
+    plan = {
+        "members": 3,
+        "reasons": {"first_time": 3},
+        "pairs_at_most": 30,
+        "tokens_at_most": 900,
+        "seconds_at_most": 20.0,
+    }
+    plan |= {"cost_usd_at_most": 0.5}
     events = {
         PINNED: asdict(pinned),
         "pin_inputs": {"run_id": pinned.run_id, "seconds": 1.0, "waited_s": 20.0},

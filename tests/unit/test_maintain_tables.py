@@ -126,7 +126,7 @@ def test_files_of_a_pinned_version_outlive_the_vacuum_while_their_run_is_held(se
     grow_old(settings, PROFILES)
     counts = maintain(settings)
     assert counts["runs_held"] == 1 and "profiles" not in counts["files_vacuumed"]
-    at = {"profiles": pinned.profiles_delta_version}
+    at = {PROFILES: pinned.profiles_delta_version}
     assert len(query(settings.tables, "SELECT profile_text FROM profiles", PROFILES, versions=at)) == 3
 
     append_events(settings.tables, "held", {"approved": {}, "published": {}}, at=NOW - 10 * DAY)
@@ -135,11 +135,10 @@ def test_files_of_a_pinned_version_outlive_the_vacuum_while_their_run_is_held(se
 
 
 def test_young_files_and_versions_stay_readable(settings: Settings) -> None:
-    write_run(settings.tables, "going", at=NOW - DAY / 24, published=False)
     before = DeltaTable(table_path(settings.tables, PROFILES)).version()
     overwrite_profiles(settings)
     assert maintain(settings)["files_vacuumed"] == {}
-    assert len(query(settings.tables, "SELECT 1 AS one FROM profiles", PROFILES, versions={"profiles": before})) == 3
+    assert len(query(settings.tables, "SELECT 1 AS one FROM profiles", PROFILES, versions={PROFILES: before})) == 3
 
 
 def test_files_that_a_killed_writer_left_are_deleted(settings: Settings) -> None:
@@ -167,6 +166,9 @@ def test_small_files_are_joined_but_not_those_of_a_run_that_is_going(settings: S
 def test_a_run_that_died_is_written_down_as_failed_once_and_goes_on_if_somebody_clears_it(settings: Settings) -> None:
     write_run(settings.tables, "dead", at=NOW - 3 * DAY, published=False)
     write_run(settings.tables, "going", at=NOW - DAY, published=False)
+    write_run(settings.tables, "published", at=NOW - 3 * DAY)
+    write_run(settings.tables, "held", at=NOW - 3 * DAY, published=False)
+    append_events(settings.tables, "held", {"held": {}}, at=NOW - 3 * DAY + DAY / 24)
     assert maintain(settings)["runs_failed"] == 1 and maintain(settings)["runs_failed"] == 0
     assert read_run(settings.tables, "dead").state == "failed" and read_run(settings.tables, "going").state == "open"
     append_events(settings.tables, "dead", {"stop_early": {}}, at=datetime.now(UTC))

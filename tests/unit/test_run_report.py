@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from jobs.report_run import report_of
+from jobs.run_figures import against_plan
+from jobs.run_ledger import read_run
 from jobs.run_page import write_page
 from jobs.settings import Settings
 from jobs.table_reader import pins_of
@@ -54,9 +56,11 @@ def test_the_seconds_of_all_rounds_stand_with_their_job(report: dict[str, Any]) 
     assert report["waited_s"] == 25.0 and report["elapsed_s"] == 600.0
 
 
-def test_the_plan_stands_beside_what_it_came_to(report: dict[str, Any]) -> None:
+def test_the_plan_stands_beside_what_it_came_to(settings: Settings, report: dict[str, Any]) -> None:
     planned = {row["what"]: (row["at_most"], row["actual"]) for row in report["against_plan"]}
-    assert planned == {"pairs": (30, 12), "tokens": (900, 200)}
+    assert planned == {"pairs": (30, 9), "tokens": (900, 200), "seconds": (20.0, 8.0)}, "nobody knows the rent"
+    ledger = read_run(settings.tables, "weekly_full-2")
+    assert against_plan(ledger, 90.0)[-1] == {"what": "cost_usd", "at_most": 0.5, "actual": 0.2}
 
 
 def test_drift_is_against_the_run_before_of_the_same_kind(report: dict[str, Any]) -> None:
