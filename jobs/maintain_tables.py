@@ -53,7 +53,7 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     """
     root, now = settings.tables, datetime.now(UTC)
     create_missing(root, RUNS)
-    counts = {"published_repaired": repair_published_events(root), "runs_failed": _fail_idle_runs(settings, now)}
+    counts = {"published_repaired": repair_published_events(root), "runs_failed": fail_idle_runs(settings, now)}
     runs = read_runs(root)
     ended = [run for run in runs if run.is_over(now, settings.run_idle_hours)]
     return {
@@ -95,7 +95,7 @@ def pinned_versions(table: Table, runs: Iterable[RunLedger]) -> set[int]:
     return {int(run.of(PINNED)[column]) for run in runs} if column else set()
 
 
-def _fail_idle_runs(settings: Settings, now: datetime) -> int:
+def fail_idle_runs(settings: Settings, now: datetime) -> int:
     """Write down as failed each run that is open and has done nothing for too long; return how many."""
     limit = now - timedelta(hours=settings.run_idle_hours)
     idle = [run for run in read_runs(settings.tables) if run.state == "open" and run.last_at < limit]

@@ -28,9 +28,11 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     write_run(made.tables, "weekly_full-1", at=FIRST)
     write_run(made.tables, "daily_incremental-1", at=FIRST + timedelta(days=6), kind="daily_incremental")
     write_run(made.tables, "weekly_full-2", at=FIRST + timedelta(days=7))
-    for run_id, accepted in (("weekly_full-1", 3), ("daily_incremental-1", 0)):
+    for hours, (run_id, accepted) in enumerate((("weekly_full-1", 3), ("daily_incremental-1", 0))):
         rates = {"positive_rate": {"skill": {"judged": 6, "accepted": accepted}}}
-        append_events(made.tables, run_id, {"report_run": rates | {"seconds": 1.0}}, at=FIRST + timedelta(days=6.5))
+        append_events(
+            made.tables, run_id, {"report_run": rates | {"seconds": 1.0}}, at=FIRST + timedelta(days=6.5, hours=hours)
+        )
     yield made
 
 
