@@ -48,7 +48,7 @@ bench: setup ## Labels per second of each engine on this machine
 study: setup ## Scoring against packed generation, tiny: shows that the study runs (docs/study.md has the full one)
 	@echo "Study: about 6 minutes to prepare the pairs (once, var/study/data), 1 to 2 to run; a model this small learns nothing."
 	@test -f var/study/data/neighbours.npz || $(BIN)/python -m jobs.sample.prepare_training --data $(CACHE)/data --out var/study/data
-	@test -f var/study/data/test.jsonl.gz || $(BIN)/python -m jobs.sample.prepare_evaluation --data $(CACHE)/data --out var/study/data --members 10 --few 10
+	@test -f var/study/data/splits/test.jsonl.gz || $(BIN)/python -m jobs.sample.prepare_evaluation --data $(CACHE)/data --out var/study/data --members 10 --few 10
 	@test -f var/study/training.jsonl.gz || $(BIN)/python -m jobs.study.prepare --data var/study/data --out var/study --pairs 1000
 	@$(BIN)/python -m jobs.study.run --tiny --data var/study --out var/study/results.jsonl
 	@$(BIN)/python -m jobs.study.report --results var/study/results.jsonl --out var/study/report

@@ -111,3 +111,13 @@ def print_checks(checks: Sequence[Check]) -> None:
     for check in checks:
         mark = "ok" if check.is_ok else ("--" if check.is_optional else "NO")
         _console.print(f"{mark}  {check.name:<14}{check.message}", soft_wrap=True)
+
+
+def print_deployment(status: dict[str, Any]) -> None:
+    """Print where the services are, and the state of each."""
+    for name in ("airflow", "login", "mlflow", "logs"):
+        _console.print(f"{name:<8} {status[name]}", soft_wrap=True)
+    table = Table("service", "state", "pid", box=None)
+    for one in status["services"]:
+        table.add_row(one["name"], one["state"], str(one["pid"] or _UNKNOWN))
+    _console.print(table if status["services"] else "nothing runs: `semlabel deployment up` starts it")

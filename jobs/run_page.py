@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from jobs.html_page import render_page
+from jobs.page_templates import render_page
 from jobs.run_plots import drift_plot, pairs_plot, rounds_plot, seconds_plot
 
 

@@ -26,7 +26,7 @@ def write_artifact(
     domain: Mapping[str, str],
     evaluation: Mapping[str, Any],
 ) -> LabelerArtifact:
-    """Copy the checkpoint and write `labeler.json` beside it; what lay in the folder is replaced.
+    """Copy the checkpoint and write `labeler.json` beside it; what lay in the folder is replaced once that is done.
 
     The evaluation is stored with the scorer and the threshold that it is of (`measured`), so that figures cannot pass
     for those of another one.
@@ -34,10 +34,11 @@ def write_artifact(
     Raises:
         ArtifactError: what was written does not load.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
     for file in CHECKPOINT_FILES:
-        shutil.copyfile(model_dir / file, folder / file)
+        shutil.copyfile(model_dir / file, partial / file)
     artifact = LabelerArtifact(
         name=name,
         prompt=contract.layout,
@@ -48,10 +49,12 @@ def write_artifact(
         tie_eps=tie_eps,
         domain=domain,
         evaluation={},
-        digests=digests_of(folder),
+        digests=digests_of(partial),
     )
     measured = {"scorer_id": artifact.scorer_id, "threshold": threshold}
-    replace(artifact, evaluation={**evaluation, "measured": measured}).save(folder)
+    replace(artifact, evaluation={**evaluation, "measured": measured}).save(partial)
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.rename(folder)
     return LabelerArtifact.load(folder)
 
 

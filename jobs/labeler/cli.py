@@ -87,6 +87,9 @@ def show_labeler_prompt(
 @app.command("evaluate")
 def evaluate_labeler(
     work: ExistingWork,
+    artifact: Annotated[
+        Path | None, typer.Option(exists=True, file_okay=False, help="An artifact folder to judge, not WORK/model.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The artifact's name; the folder's when left out.")] = None,
     target: Annotated[
         str, typer.Option(help="What the threshold is chosen for: best_f1, or precision>=0.98.")
@@ -100,6 +103,9 @@ def evaluate_labeler(
         float, typer.Option(min=0.0, max=1.0, help="A round that accepts a smaller share is a member's last.")
     ] = 0.02,
     engine: Annotated[str | None, typer.Option(help="A CPU engine; the deployment's when left out.")] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, help="That score side by side, each with SEMLABEL_ENGINE_THREADS threads.")
+    ] = 1,
     tie_pairs: Annotated[int, typer.Option(min=1, help="Test pairs to score by the reference as well.")] = 100_000,
     derived_members: Annotated[
         int, typer.Option(min=1, help="Test members of the injection, non-English and order checks.")
@@ -107,9 +113,15 @@ def evaluate_labeler(
     champion: Annotated[
         Path | None, typer.Option(exists=True, file_okay=False, help="An artifact folder to compare with.")
     ] = None,
+    notes: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Markdown for the card: data, making, limits.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge WORK/model on held-out members, choose its threshold, write the report and the artifact WORK/labeler."""
+    """Judge WORK/model on held-out members, choose its threshold, write the report and the artifact WORK/labeler.
+
+    With --artifact, an artifact is judged on WORK/splits instead: what it is worth on other members.
+    """
     from jobs.labeler.evaluate_work import evaluate_work
     from jobs.labeler.render import print_evaluation
     from mis_scoring.core.rounds import RoundRule
@@ -122,10 +134,13 @@ def evaluate_labeler(
         target=target,
         engine=engine or settings.engine,
         threads=settings.engine_threads,
+        processes=processes,
         tie_pairs=tie_pairs,
         derived_members=derived_members,
         round_rule=RoundRule(candidates_per_round=candidates_per_round, stop_below=stop_below),
+        artifact_folder=artifact,
         champion_folder=champion,
+        notes=notes.read_text(encoding="utf-8") if notes else "",
     )
     emit(as_json, figures, lambda: print_evaluation(figures, str(work)))
 

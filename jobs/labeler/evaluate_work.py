@@ -7,27 +7,27 @@ artifact: the same evaluation makes the same artifact.
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jobs.errors import FaultsError
 from jobs.labeler.artifact import without_bins, write_artifact
-from jobs.labeler.evaluation_slices import TEST, VALIDATION, Slices, answer_codes, members_digest, read_slices
+from jobs.labeler.card import write_card
+from jobs.labeler.evaluation_slices import TEST, VALIDATION, answer_codes, members_digest, read_slices
+from jobs.labeler.judged import find_judged
 from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
-from jobs.labeler.scoring import LabelerPrompt, LabelerScorer, contract_of
-from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
-from mis_scoring.core.contract import PromptContract
-from mis_scoring.core.readout import FloatArray, margin_of
+from jobs.labeler.scoring_pool import REFERENCE, ScorerSpec, ScoringPool
+from jobs.labeler.slice_scores import Scored, champion_flips, score_in_order, score_slices
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.readout import margin_of
 from mis_scoring.core.rounds import RoundRule
-from mis_scoring.engines.registry import make_engine
 from mis_scoring.evaluation.borderline import borderline_pairs
-from mis_scoring.evaluation.flips import FlipMatrix
 from mis_scoring.evaluation.judgement import Cuts, scored_pairs
-from mis_scoring.evaluation.label_cost import LabelCost
 from mis_scoring.evaluation.slice_figures import leading_figures, slice_figures, without_nan
 from mis_scoring.evaluation.stops import stop_summary
 from mis_scoring.evaluation.targets import BEST_F1, Target
@@ -38,19 +38,6 @@ TIE_PAIRS = 100_000
 DERIVED_MEMBERS = 200
 DEFAULT_RULE = RoundRule(candidates_per_round=50, stop_below=0.02)
 _SURE = 30.0  # a cut beyond this margin has a score that rounds to 0 or 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored:
-    """The members of every slice with their margins, one array a member; `cost` is of the test members."""
-
-    slices: Slices
-    margins: Mapping[str, Sequence[FloatArray]]
-    cost: LabelCost
-
-    def flat(self, name: str) -> FloatArray:
-        """Return a slice's margins, (n_pairs,)."""
-        return np.concatenate([np.zeros(0, np.float32), *self.margins[name]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,46 +58,56 @@ def evaluate_work(
     target: str = BEST_F1,
     engine: str = "cascade",
     threads: int = 1,
+    processes: int = 1,
     tie_pairs: int = TIE_PAIRS,
     derived_members: int = DERIVED_MEMBERS,
     round_rule: RoundRule = DEFAULT_RULE,
+    artifact_folder: Path | None = None,
     champion_folder: Path | None = None,
+    notes: str = "",
 ) -> dict[str, Any]:
     """Evaluate and package; returns what `evaluation.json` holds.
 
     Args:
         domain: `catalog` and `description`, what the members stand for.
-        name: of the artifact; the work folder's name when None.
+        name: of the artifact; the work folder's name, or that of the artifact that is judged, when None.
         target: `best_f1`, or a floor such as `precision>=0.98`.
+        processes: that score, each with an engine of so many `threads`; their number changes no figure.
         tie_pairs: at least so many test pairs are scored by the reference too; all, where there are fewer.
         derived_members: test members that the injection and non-English slices and the order check take.
+        artifact_folder: what is judged instead of `WORK/model` with `WORK/contract.json`.
         champion_folder: an artifact whose decisions on the test members are compared.
+        notes: Markdown for the artifact's card.
     Raises:
-        FaultsError, PromptError: lists what is wrong with the work folder.
+        FaultsError, PromptError, ArtifactError: lists what is wrong with the folders.
         DataError: no threshold reaches the target.
     """
     began = time.monotonic()
-    aim, contract = Target.parse(target), _contract(work_dir)
+    aim, judged = Target.parse(target), find_judged(work_dir, artifact_folder)
     slices = read_slices(work_dir, derived_members=derived_members)
-    scorer = _scorer(work_dir / "model", contract, engine, threads, round_rule)
-    scored = _score(scorer, slices, where=str(work_dir / "splits"))
-    cuts, threshold = _choose(scored, aim)
-    reference = check_against_reference(
-        work_dir / "model",
-        scorer,
-        slices[TEST],
-        scored.margins[TEST],
-        threshold=threshold,
-        n_pairs=tie_pairs,
-        order_members=derived_members,
-    )
+    spec = ScorerSpec(folder=judged.folder, contract=judged.contract, engine=engine, threads=threads)
+    with ScoringPool(processes) as pool:
+        scored = score_slices(pool, spec, slices, round_rule, where=str(work_dir / "splits"))
+        cuts, threshold = _choose(scored, aim)
+        reference = check_against_reference(
+            slices[TEST],
+            scored.margins[TEST],
+            packed=partial(score_in_order, pool, spec),
+            alone=partial(score_in_order, pool, replace(spec, engine=REFERENCE)),
+            is_exact=pool.scorer(spec).engine.batch_invariant,
+            threshold=threshold,
+            candidates_per_round=round_rule.candidates_per_round,
+            n_pairs=tie_pairs,
+            order_members=derived_members,
+        )
+        flips = champion_flips(champion_folder, pool, spec, scored, cuts.margin)
     verdict = Verdict(aim=aim, cuts=cuts, threshold=threshold, reference=reference)
-    figures = _figures(scorer, scored, verdict, round_rule)
+    figures = _figures(scored, verdict, round_rule)
     artifact = write_artifact(
         work_dir / "labeler",
-        work_dir / "model",
-        name=name or work_dir.resolve().name,
-        contract=contract,
+        judged.folder,
+        name=name or judged.name,
+        contract=judged.contract,
         threshold=threshold,
         round_rule=round_rule,
         tie_eps=figures["tie"]["tie_eps"],
@@ -121,17 +118,19 @@ def evaluate_work(
         "margin": cuts.margin,
         "cosine_cut": cuts.similarity,
         "members_digest": members_digest(slices[TEST]),
-        "engine": dict(scorer.engine.fingerprint),
+        "engine": {**scored.engine, "processes": str(processes)},
         "time": without_nan(scored.cost.time_figures()),
-        "flips": _flips(champion_folder, engine, threads, scored, cuts.margin),
-        "training": _training(work_dir),
+        "flips": flips,
+        "training": None if artifact_folder else _training(work_dir),
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(time.monotonic() - began, 1),
     }
+    write_card(work_dir / "labeler", figures, notes=notes)
     _write(work_dir / "evaluation", figures, scored, verdict)
     return figures
 
 
-def _figures(scorer: LabelerScorer, scored: Scored, verdict: Verdict, rule: RoundRule) -> dict[str, Any]:
+def _figures(scored: Scored, verdict: Verdict, rule: RoundRule) -> dict[str, Any]:
     """Return the figures that belong to the artifact: nothing here comes from the clock."""
     cuts, tie = verdict.cuts, verdict.reference.tie
     slices = {part: slice_figures(members, scored.margins[part], cuts) for part, members in scored.slices.items()}
@@ -139,10 +138,10 @@ def _figures(scorer: LabelerScorer, scored: Scored, verdict: Verdict, rule: Roun
         "target": str(verdict.aim),
         "slices": slices,
         "tie": asdict(tie)
-        | {"tie_eps": rounded_up(tie.tie_eps), "share": tie.share, "engine": scorer.engine.fingerprint["engine"]},
+        | {"tie_eps": rounded_up(tie.tie_eps), "share": tie.share, "engine": scored.engine["engine"]},
         "order": verdict.reference.order,
         "stops": stop_summary([m >= cuts.margin for m in scored.margins[TEST] if len(m)], rule),
-        "cost": scored.cost.token_figures() | {"engine_max_tokens": scorer.engine.max_tokens},
+        "cost": scored.cost.token_figures() | {"engine_max_tokens": scored.max_tokens},
     }
     apart = [part for part in slices if part not in (VALIDATION, TEST)]
     clean: dict[str, Any] = without_nan(leading_figures(slices, apart) | found)
@@ -156,31 +155,6 @@ def _of_artifact(artifact: LabelerArtifact) -> dict[str, Any]:
     return ids | {part: content[part] for part in kept}
 
 
-def _contract(work_dir: Path) -> PromptContract:
-    wanted = [work_dir / "contract.json", *(work_dir / "model" / file for file in CHECKPOINT_FILES)]
-    missing = [f"{path.relative_to(work_dir)} is missing" for path in wanted if not path.is_file()]
-    if missing:
-        raise FaultsError(str(work_dir), missing)
-    contract = PromptContract.load(work_dir / "contract.json")
-    contract.require(work_dir / "model" / "tokenizer.json")
-    return contract
-
-
-def _scorer(folder: Path, contract: PromptContract, engine: str, threads: int, rule: RoundRule) -> LabelerScorer:
-    return LabelerScorer(
-        prompt=LabelerPrompt.of(folder, contract),
-        engine=make_engine(engine, folder, threads=threads),
-        candidates_per_round=rule.candidates_per_round,
-    )
-
-
-def _score(scorer: LabelerScorer, slices: Slices, *, where: str) -> Scored:
-    for name, members in slices.items():
-        scorer.require_fit(members, where=f"{where}, slice {name}")
-    found = {name: scorer.score(members, what=name) for name, members in slices.items()}
-    return Scored(slices=slices, margins={name: m for name, (m, _) in found.items()}, cost=found[TEST][1])
-
-
 def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
     """Return the cuts, the labeler's as its rounded threshold means it, and that threshold."""
     validation = scored_pairs(scored.slices[VALIDATION], scored.margins[VALIDATION])
@@ -191,22 +165,13 @@ def _choose(scored: Scored, aim: Target) -> tuple[Cuts, float]:
     return Cuts(margin=margin_of(threshold), similarity=similarity), threshold
 
 
-def _flips(
-    champion_folder: Path | None, engine: str, threads: int, scored: Scored, margin: float
-) -> dict[str, Any] | None:
-    if champion_folder is None:
-        return None
-    champion = LabelerArtifact.load(champion_folder)
-    scorer = _scorer(champion_folder, contract_of(champion), engine, threads, champion.round_rule)
-    scorer.require_fit(scored.slices[TEST], where=f"champion {champion.name}")
-    before = np.concatenate(scorer.score(scored.slices[TEST], what="champion")[0]) >= margin_of(champion.threshold)
-    matrix = FlipMatrix.of(before, scored.flat(TEST) >= margin, answer_codes(scored.slices[TEST]))
-    return asdict(matrix) | {"flipped_share": matrix.flipped_share, "champion": champion.artifact_id}
-
-
 def _training(work_dir: Path) -> Any:
+    """Return `training.json` with a count for the members that it names: the report goes where they must not."""
     path = work_dir / "training.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not path.is_file():
+        return None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return found | {"left_out_too_long": len(found.get("left_out_too_long", {}))}
 
 
 def _write(folder: Path, figures: dict[str, Any], scored: Scored, verdict: Verdict) -> None:

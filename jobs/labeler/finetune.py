@@ -19,9 +19,10 @@ from typing import Any
 
 from jobs.errors import FaultsError
 from jobs.labeler.finetune_figures import training_document, validation_figures
-from jobs.labeler.finetune_inputs import FinetuneInputs, read_inputs, require_base
+from jobs.labeler.finetune_inputs import FinetuneInputs, read_inputs
 from jobs.labeler.finetune_options import DTYPES, FinetuneOptions
 from mis_scoring.core.contract import PromptContract
+from mis_scoring.engines.checkpoint import require_checkpoint
 from mis_scoring.training.adapter import add_lora, merge, save_adapter
 from mis_scoring.training.base import load_base, max_tokens_of
 from mis_scoring.training.checkpoints import save_model
@@ -49,7 +50,8 @@ def finetune_labeler(
         choices: attributes of `FinetuneOptions`: lora, packed, epochs, seed, learning_rate and others.
     Raises:
         FaultsError: choices that make no sense, or too many members with pairs longer than the base takes.
-        BaseModelError: the base cannot be trained and served.
+        ArchitectureError: the base could not be served.
+        BaseModelError: its weights are not those of its config.
         PromptError: the base's tokenizer does not keep the contract.
         MissingRequirementError: the work folder has no splits.
         OtherRunError: the state is of a run with other pairs, base or options.
@@ -59,7 +61,7 @@ def finetune_labeler(
     options = FinetuneOptions(**choices)
     if faults := options.faults():
         raise FaultsError("fine-tuning", faults)
-    require_base(base_dir)
+    require_checkpoint(base_dir)
     contract.require(base_dir / "tokenizer.json")
     torch.backends.cuda.matmul.allow_tf32 = True
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")

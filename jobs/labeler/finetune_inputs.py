@@ -1,4 +1,4 @@
-"""What a fine-tuning run reads: a base that can be trained, and the splits as tokenized examples."""
+"""What a fine-tuning run reads, beside the base: the splits as tokenized examples."""
 
 import gzip
 from collections.abc import Callable
@@ -13,9 +13,7 @@ from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.identity import digest, file_digest, text_hash
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.tokenizer import PromptTokenizer
-from mis_scoring.engines.architecture import architecture_faults
 from mis_scoring.evaluation.members import SUPPORTED, UNSUPPORTED, read_members
-from mis_scoring.training.base import BaseModelError, read_base_config
 
 MAX_TOO_LONG_SHARE = 0.05  # of a split's members; more of them is a wrong base, not a few odd profiles
 _SHOWN = 20
@@ -67,27 +65,6 @@ def read_inputs(
         base=base,
         identity=_identity(work_dir, contract, options, base),
     )
-
-
-def require_base(base_dir: Path) -> None:
-    """Refuse a base that can't be trained, or whose labeler no engine could serve.
-
-    Raises:
-        BaseModelError: lists all faults.
-    """
-    from tokenizers import Tokenizer
-
-    config = read_base_config(base_dir)
-    # which shapes are trained was decided there; attention and rotation must be as the engines compute them
-    faults = architecture_faults(config | {"model_type": "llama"})
-    n_tokens = Tokenizer.from_file(str(base_dir / "tokenizer.json")).get_vocab_size()
-    if n_tokens > config.get("vocab_size", 0):
-        faults.append(
-            f"tokenizer.json has {n_tokens} tokens and the checkpoint {config.get('vocab_size', 0)}: it is the "
-            "tokenizer of another model"
-        )
-    if faults:
-        raise BaseModelError(base_dir, faults)
 
 
 def _examples(

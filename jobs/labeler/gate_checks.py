@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from jobs.labeler.gate_result import GateCheck, GateFigure, GateLimits
-from jobs.labeler.scoring import LabelerPrompt, LabelerScorer, contract_of
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from jobs.labeler.smoke_set import PROFILE, smoke_texts
 from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.errors import SemlabelError
 from mis_scoring.core.readout import FloatArray
@@ -63,11 +64,12 @@ class Gated:
     @cached_property
     def scorer(self) -> LabelerScorer:
         """The path of the evaluation."""
-        return LabelerScorer(
-            prompt=LabelerPrompt.of(self.folder, contract_of(self.artifact)),
-            engine=self.engines[0],
-            candidates_per_round=len(self.texts),
-        )
+        return LabelerScorer(prompt=LabelerPrompt.of(self.folder, self.contract), engine=self.engines[0])
+
+    @property
+    def contract(self) -> PromptContract:
+        """What the artifact promises of its prompt."""
+        return PromptContract.of(self.artifact.prompt, self.artifact.label_tokens)
 
     @property
     def texts(self) -> list[str]:
@@ -97,7 +99,7 @@ def _figures(check: Callable[[Gated], list[GateFigure]], gated: Gated) -> list[G
 
 
 def _prompt(gated: Gated) -> list[GateFigure]:
-    faults = contract_of(gated.artifact).faults(gated.folder / "tokenizer.json")
+    faults = gated.contract.faults(gated.folder / "tokenizer.json")
     return [GateFigure.limited("faults of the prompt contract", len(faults), "==", 0, note="; ".join(faults))]
 
 
@@ -202,7 +204,7 @@ def _canary(gated: Gated, engine: Engine, reference: Engine) -> GateFigure:
 
 
 def _moved(gated: Gated, reference: Engine) -> float:
-    scorer = LabelerScorer(prompt=gated.scorer.prompt, engine=reference, candidates_per_round=len(gated.texts))
+    scorer = LabelerScorer(prompt=gated.scorer.prompt, engine=reference)
     return float(np.abs(gated.smoke - scorer.together(PROFILE, gated.texts)).max())
 
 

@@ -6,13 +6,19 @@ python -m jobs.labeler.merge_adapter --base BASE --adapter WORK/adapter --out WO
 import argparse
 from pathlib import Path
 
+from mis_scoring.engines.checkpoint import require_checkpoint
 from mis_scoring.training.adapter import load_adapter, merge
 from mis_scoring.training.base import load_base
 from mis_scoring.training.checkpoints import save_model
 
 
 def merge_adapter(base_dir: Path, adapter_dir: Path, out_dir: Path, *, dtype: str = "bfloat16") -> None:
-    """Write the model folder that `finetune_labeler` wrote where it trained."""
+    """Write the model folder that `finetune_labeler` wrote where it trained.
+
+    Raises:
+        ArchitectureError, BaseModelError: lists what is wrong with the base.
+    """
+    require_checkpoint(base_dir)
     merged = merge(load_adapter(load_base(base_dir), adapter_dir))
     save_model(merged, base_dir / "tokenizer.json", out_dir, dtype=dtype)
 

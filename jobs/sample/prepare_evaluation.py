@@ -1,10 +1,10 @@
 """Retrieve the candidates of evaluation members, as a refresh would, and write them with their answers.
 
-    python -m jobs.sample.prepare_evaluation --data .cache/data --out .carry/labeler
+    python -m jobs.sample.prepare_evaluation --data .cache/data --out var/esco-small
 
-Writes `validation.jsonl.gz` (members on whom the threshold is chosen), `test.jsonl.gz` (the default sample),
-`unseen_wordings.jsonl.gz` (every skill told by a label that training never used) and `unseen_concepts.jsonl.gz`
-(every skill a concept that training never met).
+Makes a work folder of `--out`: writes `splits/validation.jsonl.gz` (members on whom the threshold is chosen),
+`test` (the default sample), `unseen_wordings` (every skill told by a label that training never used) and
+`unseen_concepts` (every skill a concept that training never met).
 """
 
 import argparse
@@ -77,7 +77,8 @@ def _evaluation_member(
 
 def prepare_evaluation(data_dir: Path, out_dir: Path, *, threads: int, n_members: int, few: int) -> None:
     """Write the four files."""
-    out_dir.mkdir(parents=True, exist_ok=True)
+    splits = out_dir / "splits"
+    splits.mkdir(parents=True, exist_ok=True)
     esco = read_esco(data_dir / ESCO_FILE)
     embedder = BatchEmbedder(data_dir / "minilm", threads=threads)
     default, unseen, kept_out = sample_catalog(esco), unseen_catalog(esco), unseen_concepts(esco)
@@ -97,8 +98,8 @@ def prepare_evaluation(data_dir: Path, out_dir: Path, *, threads: int, n_members
     }
     for name, (catalog, members) in files.items():
         judged = evaluation_members(esco, catalog, list(members), embedder, k=K)
-        write_members(out_dir / f"{name}.jsonl.gz", judged)
-        LOG.info(f"wrote {out_dir / name}.jsonl")
+        write_members(splits / f"{name}.jsonl.gz", judged)
+        LOG.info(f"wrote {splits / name}.jsonl.gz")
 
 
 def main() -> None:

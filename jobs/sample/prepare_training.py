@@ -1,6 +1,6 @@
 """Compute what training needs and a GPU machine cannot: the neighbours of every profile phrase.
 
-    python -m jobs.sample.prepare_training --data .cache/data --out .carry/labeler
+    python -m jobs.sample.prepare_training --data .cache/data --out var/esco-small
 
 About 90,000 short texts: some 5 minutes on one core. Writes `neighbours.npz` and a copy of the ESCO file.
 """

@@ -1,9 +1,10 @@
 """Train the sample's labeler on a machine with a GPU (or, tiny, on a CPU).
 
-    python -m jobs.sample.train_labeler --data .carry/labeler --out OUT --minutes 8.6
+    python -m jobs.sample.train_labeler --data var/esco-small --out var/esco-small --minutes 8.6
 
-Needs what `jobs.sample.prepare_training` and `jobs.sample.prepare_evaluation` wrote. Writes `OUT/model` (config,
-weights, tokenizer) every minute, and with `--state DIR` a state from which the same command goes on after a stop.
+Needs what `jobs.sample.prepare_training` and `jobs.sample.prepare_evaluation` wrote. Writes `OUT/contract.json` and
+every minute `OUT/model` (config, weights, tokenizer): what `semlabel labeler evaluate` needs beside the splits. With
+`--state DIR` the same command goes on after a stop.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from jobs.sample.training_batches import BatchStream, StreamSettings, tokenizer_texts
 from jobs.sample.training_watch import TrainingWatch
+from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.evaluation.members import read_members
@@ -52,6 +54,7 @@ def train_labeler(args: argparse.Namespace) -> None:
     tokenizer_json = _tokenizer(args, model_dir)
     tokenizer = PromptTokenizer(tokenizer_json, COMPACT)
     labels = tokenizer.label_tokens(*ANSWERS)
+    PromptContract(layout=COMPACT, answers=ANSWERS).save(args.out / "contract.json")
     decoder = _decoder(args)
     settings = Hyperparameters(yes_id=labels.yes, no_id=labels.no, schedule=_schedule(args))
     optimizer = make_optimizer(decoder, settings)
@@ -63,7 +66,7 @@ def train_labeler(args: argparse.Namespace) -> None:
         tokenizer=tokenizer,
         labels=labels,
         pad_id=pad_id_of(tokenizer_json),
-        members=read_members(args.data / "validation.jsonl.gz")[: args.validation_members],
+        members=read_members(args.data / "splits" / "validation.jsonl.gz")[: args.validation_members],
         model_dir=model_dir,
         state_dir=args.state,
     )
