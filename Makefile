@@ -6,7 +6,7 @@ CACHE := .cache
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup refresh test test-whole test-parts bench study lint clean
+.PHONY: help setup refresh test test-whole test-parts soak up down bench study lint clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,18 @@ test-parts:
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+soak: setup ## The schedules on real services, with processes killed; then on PostgreSQL
+	@echo "Soak: about 30 minutes on 2 cores; needs 4 GB of memory."
+	@$(BIN)/python -m pytest -m soak --timeout=7200 tests/soak
+
+up: setup ## Start Airflow, MLflow and Spark as services on loopback
+	@echo "Up: under two minutes, 2 GB of memory; docs/operate.md says what to do next."
+	@$(BIN)/semlabel sample --if-missing
+	@$(BIN)/semlabel deployment up
+
+down: ## End the services that `make up` started
+	@$(BIN)/semlabel deployment down
 
 bench: setup ## Labels per second of each engine on this machine
 	@$(BIN)/python -m mis_scoring.bench

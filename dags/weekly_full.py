@@ -12,10 +12,10 @@ Looks at every member again with the champion labeler, and scores only the pairs
 
 from airflow.sdk import dag
 
-from semlabel_dags.refresh import REFRESH_DAG, refresh_steps
+from semlabel_dags.refresh import DAG_SETTINGS, refresh_steps
 
 
-@dag(schedule="0 2 * * 0", doc_md=__doc__, **REFRESH_DAG)
+@dag(schedule="0 2 * * 0", tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
 def weekly_full() -> None:
     """Declare the tasks; see the module's text."""
     refresh_steps("weekly_full")

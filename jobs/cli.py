@@ -141,6 +141,19 @@ def runs(
 
 
 @app.command()
+def approve(
+    run_id: Annotated[str, typer.Argument(help="A held run; `semlabel runs` shows which are.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let a run that is past a publication limit go on."""
+    from jobs.hold import approve as approve_run
+    from jobs.render import print_approved
+
+    approved = approve_run(Settings(), run_id)
+    emit(as_json, approved, lambda: print_approved(approved))
+
+
+@app.command()
 def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> None:
     """Say which state a pair is in (accepted, rejected, not evaluated, not in the catalog) and why."""
     from jobs.audit_label import audit_label

@@ -23,6 +23,8 @@ from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
 
 PUBLISHED = "published"
+HELD = "held"
+APPROVED = "approved"
 
 
 @retry(
@@ -72,6 +74,18 @@ def write_pins(root: Path, pins: Pins) -> Pins:
     """Append the pins unless the run has some already, and return those that stand."""
     append_event(root, pins.run_id, PINNED, asdict(pins))
     return pins_of(root, pins.run_id)
+
+
+def publications(root: Path) -> dict[str, int]:
+    """Return the published runs, each with the version of `labels` that it committed or found to be right.
+
+    One row a run; a run that changes nothing commits nothing, and holds from the version that it was compared with.
+    """
+    rows = query(root, f"SELECT run_id, payload FROM runs WHERE event = '{PUBLISHED}'", RUNS)
+    payloads = {row["run_id"]: json.loads(row["payload"]) for row in rows}
+    return {
+        run_id: payload["labels_version"] or payload.get("compared_with", 0) for run_id, payload in payloads.items()
+    }
 
 
 def unpublished_runs(root: Path) -> list[str]:

@@ -4,11 +4,13 @@ import json
 from typing import Any
 
 from jobs.errors import MissingRequirementError
+from jobs.ledger import APPROVED, HELD, PUBLISHED
+from jobs.pins import PINNED
 from jobs.settings import Settings
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
-_STATES = ("published", "pinned")  # the first that has happened
+_STATES = (PUBLISHED, APPROVED, HELD, PINNED)  # the first that has happened
 
 
 def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
@@ -37,8 +39,8 @@ def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
     return {
         "run_id": run_id,
         "state": next(state for state in _STATES if any(event["event"] == state for event in events)),
-        "pins": next(event["payload"] for event in events if event["event"] == "pinned"),
-        "events": [event for event in events if event["event"] != "pinned"],
+        "pins": next(event["payload"] for event in events if event["event"] == PINNED),
+        "events": [event for event in events if event["event"] != PINNED],
         "report": json.loads(report.read_text()) if report.exists() else None,
     }
 

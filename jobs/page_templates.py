@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from jobs.labeler.shown import shown, shown_limit
+
 _FOLDER = Path(__file__).parent / "pages"
 _NOTHING = "–"  # noqa: RUF001
 
@@ -18,12 +20,12 @@ def render_page(template: str, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.filters |= {"number": _number, "percent": _percent, "count": _count}
+    pages.filters.update(number=_number, percent=_percent, count=_count, short=shown, limit=shown_limit)
     return pages.get_template(template).render(**values)
 
 
 def _number(value: float | None, digits: int = 3) -> str:
-    return _NOTHING if value is None else f"{value:.{digits}f}"
+    return _NOTHING if value is None else f"{value:,.{digits}f}"
 
 
 def _percent(value: float | None, digits: int = 2) -> str:

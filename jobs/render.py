@@ -98,6 +98,14 @@ def print_freshness(found: dict[str, Any]) -> None:
         _console.print(f"[bold]{word}[/bold]: {age}; {limit}", soft_wrap=True)
 
 
+def print_approved(approved: dict[str, Any]) -> None:
+    """Print what was approved, and how the run goes on."""
+    _console.print(f"[bold]{approved['run_id']}[/bold] approved")
+    for reason in approved["approved"]:
+        _console.print(f"  {reason}", soft_wrap=True)
+    _console.print(f"Next: {approved['next']}", soft_wrap=True)
+
+
 def print_audit(found: dict[str, Any]) -> None:
     """Print a pair's state, the reason, and the evidence."""
     _console.print(f"[bold]{found['state']}[/bold]: {found['reason']}")

@@ -19,7 +19,8 @@ from jobs.settings import Settings
 log = logging.getLogger(__name__)
 
 SPARK_JOBS = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
-PLAIN_JOBS = ("pin_inputs", "score_round", "report_run", "maintain_tables")  # import no Spark
+LABELER_JOBS = ("evaluate_labeler", "gate_labeler", "promote_labeler")
+PLAIN_JOBS = ("pin_inputs", "score_round", "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
 
 

@@ -40,7 +40,6 @@ class Settings(BaseSettings):
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
 
-    engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
     run_idle_hours: float = Field(
         48, gt=0, description="an unpublished run without an event for so long is over; above the longest round"
     )
@@ -61,6 +60,17 @@ class Settings(BaseSettings):
     spark_connect_port: int = 15002
     parallel_tasks: int = Field(4, ge=1, description="tasks that run at once")
     engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
+
+    engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
+    max_pairs: int | None = Field(None, ge=0, description="a run that may score more stops when it is planned")
+    max_cost_usd: float | None = Field(None, ge=0, description="a run that may cost more stops when it is planned")
+
+    # past one of these a publication is held until `semlabel approve RUN`; 1 turns a share off
+    hold_quarantined: float = Field(0.1, ge=0, le=1, description="share of all members that are quarantined")
+    hold_incomplete: float = Field(0.1, ge=0, le=1, description="share of all members that were not scored to the end")
+    hold_removed: float = Field(0.2, ge=0, le=1, description="share of the published labels that would go")
+    hold_category_change: float = Field(0.3, ge=0, description="net change of a category's labels, as a share of them")
+    hold_ignores_below: int = Field(20, ge=0, description="members or labels; fewer never hold a publication")
 
     @field_validator("table_root", "staging_root", mode="before")
     @classmethod

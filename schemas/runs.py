@@ -1,4 +1,4 @@
-"""The ledger of runs, append-only: opened with which pins, planned, published, with counts and seconds.
+"""The ledger of runs, append-only: opened with which pins, planned, held, approved, published, with counts and seconds.
 
 `payload` is one JSON document an event; it never holds a member's text.
 """
@@ -15,7 +15,7 @@ RUNS = Table(
     columns=pa.schema(
         [
             required("run_id", TEXT),
-            required("event", TEXT),  # pinned, planned, retrieved, round_<n>_..., published, reported
+            required("event", TEXT),  # pinned, held, approved, published; a job's result: its name or round_<n>_<name>
             required("attempt", INT),
             required("at", TIME),
             required("payload", TEXT),

@@ -13,7 +13,8 @@ _BODY = f"""
 | why | {{{{ {_PLAN}['reasons'] }}}} |
 | pairs at most | {{{{ {_PLAN}['pairs_at_most'] }}}} |
 | tokens at most | {{{{ {_PLAN}.get('tokens_at_most') }}}} |
-| cost at most | {{{{ {_PLAN}.get('cost_at_most') }}}} |
+| seconds at most | {{{{ {_PLAN}.get('seconds_at_most') }}}} |
+| cost at most, USD | {{{{ {_PLAN}.get('cost_usd_at_most') }}}} |
 """
 
 

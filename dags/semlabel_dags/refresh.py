@@ -17,19 +17,20 @@ DEFAULT_ARGS = {
     "owner": "semlabel",
     "retries": 2,
     "retry_delay": timedelta(seconds=30),
-    "retry_exponential_backoff": True,
+    "retry_exponential_backoff": 2,
     "on_failure_callback": report_failure,
 }
 # One run of a DAG at a time, and one that was missed or paused is caught up by the next, since a run looks at all that
 # differs. Runs of different DAGs may overlap: publishing compares and swaps.
-REFRESH_DAG: dict[str, Any] = {
+DAG_SETTINGS: dict[str, Any] = {
     "start_date": datetime(2026, 1, 1, tzinfo=UTC),
     "catchup": False,
     "max_active_runs": 1,
     "default_args": DEFAULT_ARGS,
-    "tags": ["refresh"],
 }
 
+# a trigger may name itself, else it is Airflow's run id
+TRIGGER_ID = "{{ dag_run.conf.get('trigger_id') or run_id }}"
 RUN_ID = "{{ ti.xcom_pull(task_ids='pin_inputs')['run_id'] }}"
 
 
@@ -51,9 +52,8 @@ def refresh_steps(kind: str, *, before_spending: Sequence[BaseOperator] = ()) ->
 
 
 def pin_inputs(kind: str) -> BaseOperator:
-    """Resolve the run's inputs. A trigger may name itself (`trigger_id` in its conf), else it is Airflow's run id."""
-    trigger_id = "{{ dag_run.conf.get('trigger_id') or run_id }}"
-    return job_task("pin_inputs", values={"kind": kind, "trigger_id": trigger_id})
+    """Resolve the run's inputs."""
+    return job_task("pin_inputs", values={"kind": kind, "trigger_id": TRIGGER_ID})
 
 
 def run_step(job: str, **kwargs: Any) -> BaseOperator:

@@ -30,6 +30,42 @@ def make_base_folder(
     emit(True, make_base(Settings().data_dir, out, name=name))
 
 
+@app.command("sample-pairs")
+def write_sample_pairs(
+    out: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    members: Annotated[int, typer.Option(min=1, help="How many members.")] = 400,
+    pairs_per_member: Annotated[int, typer.Option(min=1, help="How many pairs of each.")] = 40,
+    supported_share: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Of a member's pairs, at the least; 0 keeps retrieval's own.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Other members for another seed.")] = 0,
+) -> None:
+    """Write judged pairs of made-up members, from the sample's generator, to try the recipe on."""
+    from jobs.labeler.sample_pairs import sample_pairs
+
+    counts = sample_pairs(
+        Settings().data_dir,
+        out,
+        n_members=members,
+        pairs_per_member=pairs_per_member,
+        supported_share=supported_share,
+        seed=seed,
+    )
+    emit(True, {"file": str(out), "members": members, **counts})
+
+
+@app.command("split")
+def split_own_pairs(
+    work: Work,
+    pairs: Annotated[Path, typer.Option(exists=True, help="Judged pairs: CSV, Parquet or JSON lines.")],
+    seed: Annotated[int, typer.Option(min=0, help="Of the split.")] = 0,
+) -> None:
+    """Split own pairs by member into WORK/splits: train, validation, test; `train --pairs` does it too."""
+    from jobs.labeler.split_pairs import split_pairs
+
+    emit(True, split_pairs(pairs, work, seed=seed))
+
+
 @app.command("train")
 def train_labeler(
     work: Work,

@@ -2,7 +2,7 @@
 
     python -m jobs.labeler.finetune --work WORK --base BASE --contract CONTRACT.json --epochs 3 --lora
 
-Needs `WORK/splits` (jobs.labeler.split_pairs). Writes `WORK/model` (config, weights, tokenizer), `WORK/contract.json`,
+Needs `WORK/splits` (`semlabel labeler split`). Writes `WORK/model` (config, weights, tokenizer), `WORK/contract.json`,
 `WORK/training.json` and, with `--lora`, `WORK/adapter`. With `--state DIR` the same command goes on after a stop, and
 ends with the weights of a run that was never stopped.
 

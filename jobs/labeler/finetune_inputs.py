@@ -79,7 +79,7 @@ def _examples(
     """Read and tokenize a split; a few members with too long pairs are named and left out."""
     path = work_dir / "splits" / f"{split}.jsonl.gz"
     if not path.exists():
-        raise MissingRequirementError(f"{path} is missing: split your pairs first (jobs.labeler.split_pairs)")
+        raise MissingRequirementError(f"{path} is missing: split your pairs first (`semlabel labeler split`)")
     members = read_members(path)[:n_members]
     found = pair_examples(members, tokenizer, max_tokens=max_tokens)
     named = [f"member {m!r} has a pair of {n} tokens, {max_tokens} are possible" for m, n in found.too_long.items()]

@@ -14,9 +14,10 @@ from jobs.labeler.gate import champion_of, gate_of
 from jobs.labeler.gate_result import GateLimits, faults_of
 from jobs.labeler.registry import resolve_version, stage_labeler
 from jobs.mlflow_client import registry_client
+from jobs.page_templates import render_page
 from jobs.settings import Settings
 
-PROMOTION_FILE = "promotion/promotion.json"
+PROMOTION_FILE, PROMOTION_PAGE = "promotion/promotion.json", "promotion/promotion.html"
 _SPEED = "pairs a second, measured"
 
 
@@ -58,7 +59,7 @@ def promote_labeler(settings: Settings, named: str, *, force_reason: str | None 
             settings, champion.artifact if champion else None, labeler.artifact, pairs_per_s=_speed(gate)
         ).as_dict(),
     }
-    _move(settings, labeler.version, report)
+    _move(settings, labeler.version, report, gate)
     return report
 
 
@@ -95,13 +96,17 @@ def _speed(gate: dict[str, Any] | None) -> float | None:
     return next((figure["value"] for figure in figures if figure["name"] == _SPEED), None)
 
 
-def _move(settings: Settings, version: str, report: dict[str, Any]) -> None:
+def _move(settings: Settings, version: str, report: dict[str, Any], gate: dict[str, Any] | None) -> None:
     """Leave the report first, then move the aliases: a version that became champion has its report."""
     client, name = registry_client(settings), settings.labeler_name
     text = json.dumps(report, indent=2, sort_keys=True, ensure_ascii=False)
     settings.reports.mkdir(parents=True, exist_ok=True)
     (settings.reports / f"promotion-{version}.json").write_text(text + "\n", encoding="utf-8")
-    client.log_text(str(client.get_model_version(name, version).run_id), text, PROMOTION_FILE)
+    page = render_page("promotion.html.j2", r=report, gate=gate)
+    (settings.reports / f"promotion-{version}.html").write_text(page, encoding="utf-8")
+    run_id = str(client.get_model_version(name, version).run_id)
+    client.log_text(run_id, text, PROMOTION_FILE)
+    client.log_text(run_id, page, PROMOTION_PAGE)
     if report["forced"]:
         client.set_model_version_tag(name, version, "promotion_forced", report["forced"])
     if report["previous_version"] not in (None, version):

@@ -6,10 +6,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Column, Table
 
+from jobs.labeler.shown import SHORT_ID, UNKNOWN, shown, shown_limit
+
 _console = Console(highlight=False)
-_UNKNOWN = "-"
-_SHORT_ID = 12
-_LONG_WORD = 40  # a digest, not a sentence
 
 
 def print_versions(versions: Sequence[dict[str, Any]]) -> None:
@@ -17,9 +16,9 @@ def print_versions(versions: Sequence[dict[str, Any]]) -> None:
     names = ("version", "aliases", "labeler", "artifact", "scorer", "threshold", "f1", "gate", "created")
     table = Table(*(Column(name, no_wrap=True) for name in names), box=None)
     for row in versions:
-        ids = [(row[name] or _UNKNOWN)[:_SHORT_ID] for name in ("artifact_id", "scorer_id")]
+        ids = [(row[name] or UNKNOWN)[:SHORT_ID] for name in ("artifact_id", "scorer_id")]
         figures = [_number(row["threshold"], 6), _number(row["f1"], 4)]
-        aliases = ", ".join(row["aliases"]) or _UNKNOWN
+        aliases = ", ".join(row["aliases"]) or UNKNOWN
         table.add_row(row["version"], aliases, row["labeler"], *ids, *figures, row["gate"], row["created"])
     _wide().print(table if versions else "No versions yet: `semlabel labeler register FOLDER` makes one.")
 
@@ -30,7 +29,7 @@ def print_diff(found: dict[str, Any]) -> None:
     _console.print(f"[bold]Version {one} against {other}[/bold]: {found['reuse']}")
     table = Table("field", one, other, box=None)
     for difference in found["fields"]:
-        table.add_row(difference["field"], _text(difference["one"]), _text(difference["other"]))
+        table.add_row(difference["field"], shown(difference["one"]), shown(difference["other"]))
     if found["fields"]:
         _wide().print(table)
     _console.print(f"{len(found['evaluation'])} evaluation figures differ (--json lists them)")
@@ -44,7 +43,7 @@ def print_gate(result: dict[str, Any]) -> None:
         for number, figure in enumerate(check["figures"]):
             stage = check["stage"] if number == 0 else ""
             mark = "ok" if figure["holds"] else "[bold]NO[/bold]"
-            table.add_row(stage, figure["name"], _text(figure["value"]), _shortened(figure["limit"]), mark)
+            table.add_row(stage, figure["name"], shown(figure["value"]), shown_limit(figure["limit"]), mark)
     _wide().print(table)
     for check in result["checks"]:
         _console.print(f"{'ok' if check['holds'] else 'NO'}  {check['stage']}: {check['asks']}")
@@ -69,7 +68,7 @@ def print_promotion(report: dict[str, Any]) -> None:
     for title in ("flips", "cost"):
         _console.print(title.capitalize())
         for name, value in report[title].items():
-            _console.print(f"  {name.replace('_', ' '):<24}{_text(value)}", soft_wrap=True)
+            _console.print(f"  {name.replace('_', ' '):<24}{shown(value)}", soft_wrap=True)
 
 
 def print_evaluation(figures: dict[str, Any], folder: str) -> None:
@@ -91,18 +90,4 @@ def _wide() -> Console:
 
 
 def _number(value: float | None, digits: int) -> str:
-    return _UNKNOWN if value is None else f"{value:.{digits}f}"
-
-
-def _shortened(limit: str) -> str:
-    sense, _, value = limit.partition(" ")
-    return f"{sense} {_text(value)}"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    text = _UNKNOWN if value is None else str(value)
-    return f"{text[:_SHORT_ID]}..." if len(text) > _LONG_WORD and " " not in text else text
+    return UNKNOWN if value is None else f"{value:.{digits}f}"

@@ -1,15 +1,11 @@
 """Write a file of labelled pairs from the sample's generator: pairs to learn the labeler's recipe on.
 
-    python -m jobs.labeler.sample_pairs --data .cache/data --out pairs.parquet --members 400
-
 A member's pairs are drawn from its retrieved candidates at their own share of YES, and a few are entries that its
 facts nearly support (more years, a higher degree). Its members are none of the default sample's, of the evaluation's
 or of the bundled labeler's training; like the latter they hold no unseen concept and use no unseen wording.
 """
 
-import argparse
 import csv
-import logging
 import random
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -27,7 +23,6 @@ from jobs.sample.training_pairs import hard_negatives
 from jobs.sample.unseen import seen_wordings, unseen_concepts
 from mis_scoring.evaluation.members import SUPPORTED, UNSUPPORTED, EvaluationCandidate, EvaluationMember
 
-LOG = logging.getLogger(__name__)
 PAIRS_PER_MEMBER = 40
 HARD_SHARE = 0.1  # of a member's pairs
 WORD_OF = {SUPPORTED: "yes", UNSUPPORTED: "no"}
@@ -152,31 +147,3 @@ def _write(path: Path, members: Iterator[list[dict[str, Any]]]) -> None:
     with pq.ParquetWriter(path, schema) as writer:
         while chunk := list(islice(members, MEMBERS_PER_CHUNK)):
             writer.write_table(pa.Table.from_pylist([row for own in chunk for row in own], schema=schema))
-
-
-def main() -> None:
-    """Parse the command line."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(".cache/data"), help="folder with the ESCO file and minilm/")
-    parser.add_argument("--out", type=Path, required=True, help="a .csv or .parquet file")
-    parser.add_argument("--members", type=int, default=400)
-    parser.add_argument("--pairs-per-member", type=int, default=PAIRS_PER_MEMBER)
-    parser.add_argument("--supported-share", type=float, default=0.0, help="of a member's pairs, at the least")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
-    counts = sample_pairs(
-        args.data,
-        args.out,
-        n_members=args.members,
-        pairs_per_member=args.pairs_per_member,
-        supported_share=args.supported_share,
-        seed=args.seed,
-        threads=args.threads,
-    )
-    LOG.info(f"wrote {args.out}: {counts}")
-
-
-if __name__ == "__main__":
-    main()

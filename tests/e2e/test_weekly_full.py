@@ -140,8 +140,7 @@ def test_an_own_labeler_goes_from_pairs_to_the_lineage_of_every_label(machine: M
     from schemas.every import LABELS
 
     pairs, work = str(tmp_path / "pairs.parquet"), str(tmp_path / "work")
-    command = [sys.executable, "-m", "jobs.labeler.sample_pairs", "--out", pairs, "--members", "100"]
-    subprocess.run(command, check=True, capture_output=True)
+    machine.run("labeler", "sample-pairs", pairs, "--members", "100")
     prompt = ("--readout", "<|readout|>", "--yes", "YES", "--no", "NO")
     base = str(BUNDLED_LABELER)
     trained = machine.run("labeler", "train", work, "--base", base, "--pairs", pairs, *prompt, "--epochs", "1")
@@ -154,7 +153,8 @@ def test_an_own_labeler_goes_from_pairs_to_the_lineage_of_every_label(machine: M
     assert machine.run("labeler", "promote", "challenger", "--json")["version"] == version["version"]
 
     report = machine.run("refresh", "weekly_full", "--candidates", "50", "--json")
-    assert report["pins"]["artifact_id"] == version["artifact_id"]
+    pins = report["pins"]
+    assert (pins["labeler_version"], pins["artifact_id"]) == (version["version"], version["artifact_id"])
     assert report["counts"]["scored"] == 50 * MEMBERS and report["counts"]["pairs_reused"] == 0
     labels = query(machine.home / "tables", "SELECT DISTINCT artifact_id, scorer_id FROM labels", LABELS)
     assert labels == [{"artifact_id": version["artifact_id"], "scorer_id": version["scorer_id"]}]

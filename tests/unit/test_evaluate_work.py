@@ -188,7 +188,7 @@ def test_the_artifact_has_a_card_with_its_figures_its_making_and_the_notes(work:
     card = (work / "labeler" / "README.md").read_text(encoding="utf-8")
     test = figures["slices"]["test"]["labeler"]
     assert card.startswith("# tiny\n")
-    for told in (figures["artifact_id"], figures["scorer_id"], "answers drawn at random (made up)", "`best_f1`"):
+    for told in (figures["artifact_id"], figures["scorer_id"], "answers drawn at random. Data: made up.", "`best_f1`"):
         assert told in card
     row = f"| {test['precision']:.3f} | {test['recall']:.3f} | {test['f1']:.3f} |"
     assert row in next(line for line in card.splitlines() if line.startswith("| **test** |"))

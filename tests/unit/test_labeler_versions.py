@@ -102,6 +102,10 @@ def test_a_gate_that_passes_lets_the_alias_move_and_keeps_the_old_champion_named
     assert flips["n_pairs"] == 60
     assert flips["both_yes"] + flips["both_no"] + flips["yes_to_no"] + flips["no_to_yes"] == 60
     assert json.loads((home.reports / "promotion-2.json").read_text(encoding="utf-8")) == report
+    page = (home.reports / "promotion-2.html").read_text(encoding="utf-8")
+    why = report["cost"]["why"]
+    for told in ("Before it: version 1", "f1_floor 0.0", f"{flips['both_no']}</td>", "balanced agreement", why[1:]):
+        assert told in page
 
 
 def test_the_gate_says_the_flips_and_what_it_measured_here(home: Settings) -> None:
@@ -124,11 +128,13 @@ def test_a_limit_that_is_not_kept_fails_its_own_check_alone(home: Settings) -> N
 def test_force_needs_a_reason_and_keeps_it(home: Settings) -> None:
     with pytest.raises(CheckFailedError):
         promote_labeler(home, "1", force_reason="")
-    report = promote_labeler(home, "1", force_reason="the sample's first labeler")
+    report = promote_labeler(home, "1", force_reason="the first <b>labeler</b>")
     assert alias(home) == "1"
-    assert report["forced"] == "the sample's first labeler"
+    assert report["forced"] == "the first <b>labeler</b>"
     tags = registry_client(home).get_model_version(home.labeler_name, "1").tags
-    assert tags["promotion_forced"] == "the sample's first labeler"
+    assert tags["promotion_forced"] == "the first <b>labeler</b>"
+    page = (home.reports / "promotion-1.html").read_text(encoding="utf-8")
+    assert "Reason: the first &lt;b&gt;labeler" in page and "never put through the gate" in page
 
 
 def test_a_gate_of_another_artifact_does_not_count(home: Settings) -> None:
@@ -255,3 +261,24 @@ def test_registration_moves_the_champion_for_its_first_version_only(home: Settin
     assert isinstance(run("register", str(works[1] / "labeler"), "--alias", "champion").exception, CheckFailedError)
     assert run("register", str(works[1] / "labeler"), "--alias", "challenger").exit_code == 0
     assert (alias(home), alias(home, "challenger")) == ("1", "2")
+
+
+def test_a_promotions_jobs_find_the_version_and_stop_at_the_gate(home: Settings) -> None:
+    from jobs import evaluate_labeler, gate_labeler, promote_labeler
+
+    params = evaluate_labeler.Params(trigger_id="monday", labeler="2")
+    found = evaluate_labeler.run(home, params)
+    assert found["version"] == "2" and found["run_id"].startswith("labeler_promotion-") and "f1" in found["figures"]
+    assert evaluate_labeler.run(home, params)["run_id"] == found["run_id"]
+    with pytest.raises(CheckFailedError, match=r"version 2 does not pass the gate:\ntraining: F1 is 0"):
+        gate_labeler.run(home, gate_labeler.Params(run_id=found["run_id"], version="2"))
+    with pytest.raises(CheckFailedError, match="version 2 is not promoted"):
+        promote_labeler.run(home, promote_labeler.Params(run_id=found["run_id"], version="2"))
+    assert alias(home) is None
+
+
+def test_a_promotion_may_start_from_a_work_folder(home: Settings, works: list[Path]) -> None:
+    from jobs import evaluate_labeler
+
+    found = evaluate_labeler.run(home, evaluate_labeler.Params(trigger_id="monday", labeler=str(works[1])))
+    assert found["version"] == "3", "judged with the default round rule, so another artifact than version 2"
