@@ -18,6 +18,7 @@ from jobs.pins import PINNED, run_id_of
 from jobs.published_event import repair_published_events
 from jobs.run_ledger import FAILED, RunLedger, read_runs
 from jobs.settings import Settings
+from jobs.standing_coverage import standing_coverage
 from jobs.table_admin import create_missing
 from jobs.table_path import table_exists
 from jobs.table_reader import query
@@ -86,7 +87,7 @@ def expired(root: Path, table: Table, ended: Iterable[RunLedger], now: datetime)
         return set()
     limit = now - timedelta(days=table.kept_days)
     past = {run.run_id for run in ended if run.last_step_at < limit}
-    return past - _newest_coverage(root) if table is COVERAGE and past else past
+    return past - _standing_coverage(root) if table is COVERAGE and past else past
 
 
 def pinned_versions(table: Table, runs: Iterable[RunLedger]) -> set[int]:
@@ -118,17 +119,10 @@ def _unpublished_coverage(root: Path) -> int:
     return int(query(root, sql, COVERAGE, RUNS)[0]["runs"])
 
 
-def _newest_coverage(root: Path) -> set[str]:
-    """Return the runs that hold some member's newest published coverage, or newest complete one."""
-    sql = f"""
-        WITH ranked AS (
-            SELECT run_id, row_number() OVER (
-                PARTITION BY member_id, is_complete ORDER BY pinned_at DESC, run_id DESC
-            ) AS place
-            FROM coverage WHERE run_id IN (SELECT run_id FROM runs WHERE event = '{PUBLISHED}')
-        )
-        SELECT DISTINCT run_id FROM ranked WHERE place = 1"""
-    return {row["run_id"] for row in query(root, sql, COVERAGE, RUNS)}
+def _standing_coverage(root: Path) -> set[str]:
+    """Return the runs that hold a row that some member's labels stand on, or that says why a member was left out."""
+    sql = standing_coverage(root) + "SELECT run_id FROM stands UNION SELECT run_id FROM left_out"
+    return {row["run_id"] for row in query(root, sql, COVERAGE)}
 
 
 def _by_table(root: Path, tables: Iterable[Table], count: Callable[[Table], int]) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pydantic import ValidationError
 
-from jobs.list_runs import list_runs
+from jobs.list_runs import list_runs, show_run
 from jobs.maintain_tables import Params, fail_idle_runs, run
 from jobs.run_job import run_job
 from jobs.run_ledger import read_run
@@ -212,6 +212,7 @@ def test_maintenance_stands_in_the_ledger_and_is_no_run_of_the_list(settings: Se
     done = run_job("maintain_tables", {"trigger_id": "t"}, settings)
     assert read_run(settings.tables, done["run_id"]).of("maintain_tables")["runs_failed"] == 0
     assert [found["run_id"] for found in list_runs(settings, limit=9)] == ["weekly_full-1"]
+    assert show_run(settings, done["run_id"])["state"] == "ended"
 
 
 def test_files_must_outlive_the_runs_that_read_them(tmp_path: Path) -> None:
