@@ -125,7 +125,7 @@ def _timed(seconds: Seconds, stage: str) -> Iterator[None]:
 
 def _register_labeler(settings: Settings) -> str:
     """Register the bundled labeler with small rounds; returns its alias. Its weights are never used."""
-    folder = settings.home / "labeler"
+    folder = settings.staging / "artifacts" / "fake"
     folder.mkdir()
     for file in BUNDLED_LABELER.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
