@@ -6,7 +6,7 @@ CACHE := .cache
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup refresh test bench study lint clean
+.PHONY: help setup refresh test test-whole test-parts bench study lint clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,7 +18,7 @@ $(READY): infra/local/requirements.lock infra/local/data.lock infra/local/jars.s
 	@$(PYTHON) infra/local/check_machine.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r infra/local/uv.lock
-	$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python infra/local/requirements.lock
+	$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes --python $(BIN)/python infra/local/requirements.lock
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python --editable .
 	$(BIN)/python infra/local/fetch_data.py $(CACHE)/data
 	$(BIN)/python infra/local/fetch_jars.py $(CACHE)/jars
@@ -30,8 +30,14 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; 20 to 25 minutes on 2 cores."
-	@$(BIN)/python -m pytest
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 15 minutes on 2 cores."
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-whole test-parts
+
+test-whole: # whole runs through the command line and Airflow
+	@$(BIN)/python -m pytest tests/e2e tests/dags
+
+test-parts:
+	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/ray tests/spark
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
@@ -41,8 +47,8 @@ bench: setup ## Labels per second of each engine on this machine
 
 study: setup ## Scoring against packed generation, tiny: shows that the study runs (docs/study.md has the full one)
 	@echo "Study: about 6 minutes to prepare the pairs (once, var/study/data), 1 to 2 to run; a model this small learns nothing."
-	@test -f var/study/data/neighbours.npz || $(BIN)/python -m jobs.prepare_training --data $(CACHE)/data --out var/study/data
-	@test -f var/study/data/test.jsonl.gz || $(BIN)/python -m jobs.prepare_evaluation --data $(CACHE)/data --out var/study/data --members 10 --few 10
+	@test -f var/study/data/neighbours.npz || $(BIN)/python -m jobs.sample.prepare_training --data $(CACHE)/data --out var/study/data
+	@test -f var/study/data/splits/test.jsonl.gz || $(BIN)/python -m jobs.sample.prepare_evaluation --data $(CACHE)/data --out var/study/data --members 10 --few 10
 	@test -f var/study/training.jsonl.gz || $(BIN)/python -m jobs.study.prepare --data var/study/data --out var/study --pairs 1000
 	@$(BIN)/python -m jobs.study.run --tiny --data var/study --out var/study/results.jsonl
 	@$(BIN)/python -m jobs.study.report --results var/study/results.jsonl --out var/study/report

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.labeler_registry import has_labeler
+from jobs.labeler.registry import has_labeler
 from jobs.settings import Settings
 from jobs.spark_session import delta_jars
 from jobs.table_path import table_exists

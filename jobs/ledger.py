@@ -53,12 +53,21 @@ def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any]
     )
 
 
-def event_payload(root: Path, run_id: str, event: str) -> dict[str, Any] | None:
-    """Return the first payload of a run's event, or None when it has not happened."""
+def event_payload(root: Path, run_id: str, event: str, *, attempt: int | None = None) -> dict[str, Any] | None:
+    """Return the payload of a run's event, that of the first attempt unless told, or None when it has not happened."""
     of_event = f"run_id = {literal(run_id)} AND event = {literal(event)}"
+    if attempt is not None:
+        of_event += f" AND attempt = {attempt}"
     sql = f"SELECT payload FROM runs WHERE {of_event} ORDER BY attempt LIMIT 1"
     rows = query(root, sql, RUNS)
     return dict(json.loads(rows[0]["payload"])) if rows else None
+
+
+def last_event_at(root: Path, run_id: str, *, before: datetime) -> datetime | None:
+    """Return when the latest event of a run before a moment was appended, or None when there is none."""
+    sql = f"SELECT at FROM runs WHERE run_id = {literal(run_id)}"
+    earlier = [row["at"] for row in query(root, sql, RUNS) if row["at"] < before]
+    return max(earlier, default=None)
 
 
 def write_pins(root: Path, pins: Pins) -> Pins:

@@ -15,7 +15,9 @@ _STATES = (PUBLISHED, APPROVED, HELD, PINNED)  # the first that has happened
 
 def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
     """Return one line a run: state, pinned versions, counts; newest first."""
-    newest = f"SELECT run_id, max(at) AS last FROM runs GROUP BY run_id ORDER BY last DESC LIMIT {limit}"
+    newest = f"""
+        SELECT run_id, max(at) AS last FROM runs WHERE run_id IN (SELECT run_id FROM runs WHERE event = 'pinned')
+        GROUP BY run_id ORDER BY last DESC LIMIT {limit}"""  # table maintenance stands in the ledger too, and pins none
     ids = [row["run_id"] for row in query(settings.tables, newest, RUNS)]
     return [_line(show_run(settings, run_id)) for run_id in ids]
 

@@ -13,7 +13,7 @@ from typing import Any
 from jobs.catalog_version import catalog_version_of
 from jobs.domain import domain_of
 from jobs.errors import CheckFailedError
-from jobs.labeler_registry import PinnedLabeler, pin_labeler
+from jobs.labeler.registry import PinnedLabeler, pin_labeler
 from jobs.ledger import event_payload, write_pins
 from jobs.pins import PINNED, Pins, run_id_of
 from jobs.published_event import repair_published_events

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from jobs.domain import OWN_DATA, domain_of, set_domain
 from jobs.errors import MissingRequirementError
-from jobs.labeler_registry import has_labeler, register
+from jobs.labeler.registry import has_labeler, register
 from jobs.sample.catalog import CatalogEntry, sample_catalog
 from jobs.sample.esco import read_esco
 from jobs.sample.members import SampleMember, sample_members

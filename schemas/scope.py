@@ -1,7 +1,4 @@
-"""A member that a run looks at, and why; written once, when the run is planned. Who is not here is left untouched.
-
-Retention: 90 days a run; after that `coverage` still says what the run did for the member.
-"""
+"""A member that a run looks at, and why; written once, when the run is planned. Who is not here is left untouched."""
 
 import pyarrow as pa
 
@@ -10,6 +7,9 @@ from schemas.table import COUNT, INT, TEXT, Table, optional, required
 SCOPE = Table(
     name="scope",
     key=("run_id", "member_id"),
+    personal="ids",
+    kept="90 days after the run; after that `coverage` still says what the run did for the member",
+    kept_days=90,
     columns=pa.schema(
         [
             required("run_id", TEXT),

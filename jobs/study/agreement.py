@@ -7,8 +7,10 @@ the pair is supported and is counted apart.
 import numpy as np
 import numpy.typing as npt
 
-from jobs.study.orders import NO_ANSWER, YES, Decisions
 from mis_scoring.evaluation.metrics import Agreement
+
+Decisions = npt.NDArray[np.int8]
+YES, NO, NO_ANSWER = 1, 0, -1
 
 
 def agreement(

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from jobs.study.agreement import NO, NO_ANSWER, YES, Decisions
 from jobs.study.models import Base
-from jobs.study.orders import NO, NO_ANSWER, YES, Decisions, Order
 from jobs.study.slices import Slice
 from mis_scoring.evaluation.greedy_decoding import greedy_decode
+from mis_scoring.evaluation.order_sensitivity import Order
 from mis_scoring.evaluation.packed_generation import (
     QUALIFICATIONS_PER_PROMPT,
     consecutive_lists,

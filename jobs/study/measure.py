@@ -5,21 +5,22 @@ default threshold 0.5 besides; packed generation has no threshold to choose (sec
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jobs.study.agreement import agreement
+from jobs.study.agreement import Decisions, agreement
 from jobs.study.flops import ForwardCost, per_label
 from jobs.study.generation import SliceGenerator
 from jobs.study.models import Base
-from jobs.study.orders import Order, inconsistency, orders_of
 from jobs.study.scoring import SliceScorer, decide, decide_with_reference
 from jobs.study.slices import BALANCED_SUFFIX, RETRIEVED, VALIDATION, Slice
+from mis_scoring.evaluation.order_sensitivity import Order, OrderChanges, orders_of
 from mis_scoring.evaluation.thresholds import best_margin, threshold_of_margin
 
 ORDER_SEED = 11
+GROUP_SIZES = (200, 50, 100, 20)  # items packed together by the scorer, one an order; packed generation takes g
 DEFAULT_CUT = 0.0  # the margin of threshold 0.5, the paper's default
 REORDERED = RETRIEVED[0]  # its two slices are asked in every order, the others in rank order only
 
@@ -34,7 +35,7 @@ def measure_scoring(decoder: Any, base: Base, slices: Mapping[str, Slice], *, n_
         if name == VALIDATION:
             continue
         scorer = SliceScorer(base, part)
-        orders = orders_of(part.n_candidates, n_orders=n_orders, seed=ORDER_SEED)
+        orders = study_orders(part, n_orders)
         first = scorer.margins(served, orders[0])
         figures["slices"][name] = {
             "tuned": agreement(decide(first, cut), part.answers, part.is_known),
@@ -59,7 +60,7 @@ def measure_generation(decoder: Any, base: Base, slices: Mapping[str, Slice], *,
         if name == VALIDATION:
             continue
         is_reordered = name.removesuffix(BALANCED_SUFFIX) == REORDERED
-        orders = orders_of(part.n_candidates, n_orders=n_orders if is_reordered else 1, seed=ORDER_SEED)
+        orders = study_orders(part, n_orders if is_reordered else 1)
         generator = SliceGenerator(base, part)
         runs = [generator.answers(served, order) for order in orders]
         figures["slices"][name] = {
@@ -76,9 +77,26 @@ def measure_generation(decoder: Any, base: Base, slices: Mapping[str, Slice], *,
     return figures
 
 
+def study_orders(part: Slice, n_orders: int) -> list[Order]:
+    """Return the rank order and random ones, each grouped otherwise."""
+    sizes = [GROUP_SIZES[number % len(GROUP_SIZES)] for number in range(n_orders)]
+    return orders_of(part.n_candidates, group_sizes=sizes, seed=ORDER_SEED)
+
+
+def inconsistency(decisions: Sequence[Decisions]) -> dict[str, float]:
+    """Return which share of labels changes, one (n,) array an order; no answer differs from any answer."""
+    found = OrderChanges.of(decisions)
+    return {
+        "inconsistency": found.inconsistency,
+        "any_change": found.changed_share,
+        "n_changed_any": found.n_changed,
+        "n_labels": found.n_pairs,
+        "n_orders": found.n_orders,
+    }
+
+
 def _cut_and_eps(served: Any, validation: SliceScorer, part: Slice) -> tuple[float, float]:
-    order = orders_of(part.n_candidates, n_orders=1, seed=ORDER_SEED)[0]
-    packed = validation.margins(served, order)
+    packed = validation.margins(served, study_orders(part, 1)[0])
     alone = validation.single_margins(served, np.ones(validation.n_pairs, np.bool_))
     known = part.is_known
     return best_margin(packed[known], part.answers[known]), float(np.abs(packed - alone).max())

@@ -1,10 +1,10 @@
 """Write the study's inputs, small enough to travel to a GPU machine.
 
-    python -m jobs.study.prepare --data .carry/labeler --out .carry/study
+    python -m jobs.study.prepare --data var/esco-small --out .carry/study
 
-Needs what `jobs.prepare_training` and `jobs.prepare_evaluation` wrote to `--data`. Writes `training.jsonl.gz` (members
-of the training seeds, drawn as the bundled labeler's are, 40 candidates each) and the first members of each
-evaluation file: `validation`, `test`, `unseen_concepts`.
+Needs what `jobs.sample.prepare_training` and `jobs.sample.prepare_evaluation` wrote to `--data`. Writes
+`training.jsonl.gz` (members of the training seeds, drawn as the bundled labeler's are, 40 candidates each) and the
+first members of each evaluation file: `validation`, `test`, `unseen_concepts`.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def prepare(data_dir: Path, out_dir: Path, *, n_pairs: int) -> None:
     out_dir.mkdir(parents=True, exist_ok=True)
     write_members(out_dir / "training.jsonl.gz", _with_pairs(training_members(data_dir, seed=STUDY_SEED), n_pairs))
     for name, n_members in EVALUATION_MEMBERS.items():
-        members = read_evaluation(data_dir / f"{name}.jsonl.gz")[:n_members]
+        members = read_evaluation(data_dir / "splits" / f"{name}.jsonl.gz")[:n_members]
         write_evaluation(out_dir / f"{name}.jsonl.gz", members)
     sizes = {path.name: path.stat().st_size for path in sorted(out_dir.glob("*.gz"))}
     LOG.info(f"wrote {sizes}, {sum(sizes.values()) / 2**20:.1f} MiB in all")

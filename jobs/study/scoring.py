@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jobs.study.models import Base
-from jobs.study.orders import Order
 from jobs.study.slices import Slice
+from mis_scoring.evaluation.order_sensitivity import Order
 from mis_scoring.training.examples import TrainingExample
 from mis_scoring.training.pair_scoring import margins_of
 
@@ -34,11 +34,9 @@ class SliceScorer:
     def margins(self, decoder: Any, order: Order) -> FloatArray:
         """Return (n,) margins in candidate order; the items were asked in `order`, packed in its groups."""
         examples, places = [], []
-        for member, permutation in enumerate(order.places):
-            for start in range(0, len(permutation), order.group_size):
-                group = permutation[start : start + order.group_size]
-                examples.append(self._example(member, group))
-                places.append([self._firsts[member] + p for p in group])
+        for member, group in order.groups():
+            examples.append(self._example(member, group))
+            places.append([self._firsts[member] + p for p in group])
         rows = max(1, ITEMS_PER_PASS // order.group_size)
         return self._scatter(margins_of(decoder, examples, rows=rows, **self._tokens), places)
 

@@ -11,20 +11,17 @@ from pathlib import Path
 from mis_scoring.core.errors import PromptError
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.prompt import PromptLayout
+from mis_scoring.core.tokenizer_file import TokenizerFile
 
 
 class PromptTokenizer:
     """A tokenizer.json with one prompt layout."""
 
     def __init__(self, tokenizer_json: Path, layout: PromptLayout) -> None:
-        from tokenizers import Tokenizer
-
         self.layout = layout
-        self._template = Tokenizer.from_file(str(tokenizer_json))
-        self._text = Tokenizer.from_file(str(tokenizer_json))
-        self._text.encode_special_tokens = True  # in free text a special token is spelled, not meant
-        self._query_prefix = self._encode_template(layout.query_prefix)
-        self._item_suffix = self._encode_template(layout.item_suffix)
+        self._file = TokenizerFile(tokenizer_json)
+        self._query_prefix = self.template_ids(layout.query_prefix)
+        self._item_suffix = self.template_ids(layout.item_suffix)
 
     def encode_query(self, query_text: str) -> list[int]:
         """Return the token ids of a rendered query.
@@ -33,7 +30,7 @@ class PromptTokenizer:
             PromptError: the text was rendered by another layout.
         """
         profile_text = self.layout.profile_of(query_text)
-        return self._query_prefix + self._encode_text(profile_text + self.layout.query_suffix)
+        return self._query_prefix + self.text_ids(profile_text + self.layout.query_suffix)
 
     def encode_item(self, item_text: str) -> list[int]:
         """Return the token ids of a rendered item, ending at the answer position.
@@ -42,7 +39,7 @@ class PromptTokenizer:
             PromptError: the text was rendered by another layout.
         """
         qualification_text = self.layout.qualification_of(item_text)
-        return self._encode_text(self.layout.item_prefix + qualification_text) + self._item_suffix
+        return self.text_ids(self.layout.item_prefix + qualification_text) + self._item_suffix
 
     def label_tokens(self, yes: str, no: str) -> LabelTokens:
         """Return the ids of the answer strings.
@@ -59,7 +56,7 @@ class PromptTokenizer:
             PromptError: the tokenizer would join the answer with the suffix.
         """
         suffix = self.layout.item_suffix
-        together = self._encode_template(suffix + answer)
+        together = self.template_ids(suffix + answer)
         n_suffix = len(self._item_suffix)
         if not self._item_suffix or together[:n_suffix] != self._item_suffix:
             raise PromptError(f"answer {answer!r} is joined with what stands before it, {suffix!r}")
@@ -70,27 +67,27 @@ class PromptTokenizer:
         word = answer.strip()
         forms = (word.upper(), word.lower(), word.capitalize())
         every = (*forms, *(f" {form}" for form in reversed(forms)))
-        return [form for form in dict.fromkeys(every) if len(self._encode_text(form)) == 1]
+        return [form for form in dict.fromkeys(every) if len(self.text_ids(form)) == 1]
 
     @cached_property
     def special_tokens(self) -> Mapping[str, int]:
         """What a text must not be able to say, with its id: special tokens, and added ones that the template uses."""
         template = {*self._query_prefix, *self._item_suffix}
-        added = self._template.get_added_tokens_decoder().items()
-        return {token.content: i for i, token in sorted(added) if token.special or i in template}
+        added = self._file.added_tokens.items()
+        return {token.content: i for i, token in added if token.special or i in template}
 
     def text_ids(self, text: str) -> list[int]:
         """Return the token ids of a free text on its own."""
-        return self._encode_text(text)
+        return self._file.text_ids(text)
 
     def template_ids(self, text: str) -> list[int]:
         """Return the token ids of a piece of template on its own; special tokens are meant."""
-        return self._encode_template(text)
+        return self._file.template_ids(text)
 
     def text_of(self, token_id: int) -> str:
         """Return what a token stands for; a part of a character is shown as the tokenizer writes it."""
-        text = str(self._template.decode([token_id], skip_special_tokens=False))
-        return text if text and "\ufffd" not in text else str(self._template.id_to_token(token_id))
+        text = self._file.decode([token_id])
+        return text if text and "\ufffd" not in text else self._file.token_of(token_id)
 
     def check_split(self, profile_texts: Sequence[str], qualification_texts: Sequence[str]) -> None:
         """Prove that query and item tokenize apart as they do together.
@@ -117,16 +114,10 @@ class PromptTokenizer:
 
     def _encode_joint(self, profile: str, qualification: str) -> list[int]:
         text = profile + self.layout.query_suffix + self.layout.item_prefix + qualification
-        return self._query_prefix + self._encode_text(text) + self._item_suffix
-
-    def _encode_text(self, text: str) -> list[int]:
-        return list(self._text.encode(text, add_special_tokens=False).ids)
-
-    def _encode_template(self, text: str) -> list[int]:
-        return list(self._template.encode(text, add_special_tokens=False).ids)
+        return self._query_prefix + self.text_ids(text) + self._item_suffix
 
     def _single(self, answer: str) -> int:
-        ids = self._encode_text(answer)
+        ids = self.text_ids(answer)
         if len(ids) != 1:
             single = self.spellings(answer)
             raise PromptError(f"answer {answer!r} is {len(ids)} tokens, one is needed; single tokens: {single}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mis_scoring.core.errors import PromptError
+from mis_scoring.core.tokenizer_file import TokenizerFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,37 +43,27 @@ class GenerationTokenizer:
     """A tokenizer.json with one generation prompt."""
 
     def __init__(self, tokenizer_json: Path, prompt: GenerationPrompt) -> None:
-        from tokenizers import Tokenizer
-
         self.prompt = prompt
-        self._template = Tokenizer.from_file(str(tokenizer_json))
-        self._text = Tokenizer.from_file(str(tokenizer_json))
-        self._text.encode_special_tokens = True  # in free text a special token is spelled, not meant
-        self._query_prefix = self._encode_template(prompt.query_prefix)
-        self._list_suffix = self._encode_template(prompt.list_suffix)
-        end = self._template.token_to_id(prompt.end_token)
-        if end is None:
+        self._file = TokenizerFile(tokenizer_json)
+        self._query_prefix = self._file.template_ids(prompt.query_prefix)
+        self._list_suffix = self._file.template_ids(prompt.list_suffix)
+        end_id = self._file.id_of(prompt.end_token)
+        if end_id is None:
             raise PromptError(f"end_token {prompt.end_token!r} is not one token of {tokenizer_json}: name one that is")
-        self.end_id = int(end)
+        self.end_id = end_id
 
     def encode_query(self, profile_text: str) -> list[int]:
         """Return the token ids before the numbered list: instructions and profile."""
-        return self._query_prefix + self._encode_text(profile_text + self.prompt.query_suffix)
+        return self._query_prefix + self._file.text_ids(profile_text + self.prompt.query_suffix)
 
     def encode_list(self, qualifications: Sequence[str]) -> list[int]:
         """Return the token ids of the numbered list, up to the answer position."""
-        return self._encode_text(self.prompt.render_list(qualifications)) + self._list_suffix
+        return self._file.text_ids(self.prompt.render_list(qualifications)) + self._list_suffix
 
     def encode_answers(self, answers: Sequence[bool]) -> list[int]:
         """Return the token ids of the answer list and its end."""
-        return [*self._encode_text(self.prompt.render_answers(answers)), self.end_id]
+        return [*self._file.text_ids(self.prompt.render_answers(answers)), self.end_id]
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text of generated tokens, special ones spelled out."""
-        return str(self._text.decode(list(token_ids), skip_special_tokens=False))
-
-    def _encode_text(self, text: str) -> list[int]:
-        return list(self._text.encode(text, add_special_tokens=False).ids)
-
-    def _encode_template(self, text: str) -> list[int]:
-        return list(self._template.encode(text, add_special_tokens=False).ids)
+        return self._file.decode(token_ids)

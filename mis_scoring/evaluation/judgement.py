@@ -4,7 +4,7 @@ Both the labeler's and the cosine's cuts are chosen on validation members and ap
 are left out and counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,10 +93,3 @@ def judge_slice(members: Sequence[EvaluationMember], margins: Sequence[FloatArra
     """Return `judge` of a slice with its retrieval's recall."""
     counts = {"n_members": len(members), "recall_at_k": round(recall_at_k(members), 4)}
     return judge(scored_pairs(members, margins), cuts) | counts
-
-
-def judge_slices(
-    slices: Mapping[str, tuple[Sequence[EvaluationMember], Sequence[FloatArray]]], cuts: Cuts
-) -> dict[str, object]:
-    """Return `judge_slice` of each."""
-    return {name: judge_slice(members, margins, cuts) for name, (members, margins) in slices.items()}

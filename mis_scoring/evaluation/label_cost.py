@@ -35,6 +35,12 @@ class LabelCost:
         self.longest_prompt = max(self.longest_prompt, query_tokens + max(item_tokens))
         self.seconds += seconds
 
+    def add_all(self, other: "LabelCost") -> None:
+        """Count the requests of another sum."""
+        self.longest_prompt = max(self.longest_prompt, other.longest_prompt)
+        for name in ("n_pairs", "n_requests", "query_tokens", "item_tokens", "independent_tokens", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def token_figures(self) -> dict[str, float]:
         """Return what does not depend on the machine."""
         tokens = self.query_tokens + self.item_tokens

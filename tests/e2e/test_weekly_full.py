@@ -140,7 +140,7 @@ def test_an_own_labeler_goes_from_pairs_to_the_lineage_of_every_label(machine: M
     from schemas.every import LABELS
 
     pairs, work = str(tmp_path / "pairs.parquet"), str(tmp_path / "work")
-    command = [sys.executable, "-m", "jobs.sample_pairs", "--out", pairs, "--members", "100"]
+    command = [sys.executable, "-m", "jobs.labeler.sample_pairs", "--out", pairs, "--members", "100"]
     subprocess.run(command, check=True, capture_output=True)
     prompt = ("--readout", "<|readout|>", "--yes", "YES", "--no", "NO")
     base = str(BUNDLED_LABELER)

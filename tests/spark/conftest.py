@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.labeler_registry import register
+from jobs.labeler.registry import register
 from jobs.settings import Settings
 from jobs.spark_session import spark_session
 from tests.tiny_labeler import write_tiny_labeler

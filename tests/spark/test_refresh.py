@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.labeler_registry import register
+from jobs.labeler.registry import register
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
 from schemas.labels import LABELS

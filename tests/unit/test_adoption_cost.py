@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.adoption_cost import adoption_cost
+from jobs.labeler.adoption_cost import adoption_cost
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_path import table_path

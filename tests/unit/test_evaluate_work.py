@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from jobs.errors import FaultsError
-from jobs.evaluate_work import evaluate_work
-from jobs.labeler_report import PERSONAL_DATA
+from jobs.labeler.evaluate_work import evaluate_work
+from jobs.labeler.registry import EVALUATION_FILES
+from jobs.labeler.report import PERSONAL_DATA
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError, PromptError
 from mis_scoring.core.prompt import COMPACT
@@ -24,6 +25,20 @@ from tests.labeler_work import SECRET, write_work
 
 DOMAIN = {"catalog": "made up", "description": "answers drawn at random"}
 RULE = RoundRule(candidates_per_round=5, stop_below=0.1)
+TOO_LONG = "member-too-long"
+TRAINING = {
+    "kind": "lora",
+    "is_packed": True,
+    "seed": 0,
+    "base": {"name": "tiny base"},
+    "members": 5,
+    "pairs": 60,
+    "left_out_too_long": {TOO_LONG: 2_000},
+    "steps": 3,
+    "pairs_trained": 180,
+    "seconds": 1.5,
+    "flops": {"device": "cpu"},
+}
 
 
 def evaluate(work: Path, **changes: Any) -> dict[str, Any]:
@@ -34,10 +49,10 @@ def evaluate(work: Path, **changes: Any) -> dict[str, Any]:
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluated") / "work"
     write_work(folder, further=["unseen_concepts"])
-    (folder / "training.json").write_text('{"kind": "lora", "base": {"name": "tiny base"}}', encoding="utf-8")
+    (folder / "training.json").write_text(json.dumps(TRAINING), encoding="utf-8")
     champion = write_work(folder.parent / "other", seed=5)
     evaluate(champion)
-    evaluate(folder, champion_folder=champion / "labeler")
+    evaluate(folder, champion_folder=champion / "labeler", notes="## Data\n\nDrawn & made up.")
     return folder
 
 
@@ -82,6 +97,18 @@ def test_the_artifact_carries_contract_rule_bound_and_figures(work: Path, figure
 def test_the_same_evaluation_makes_the_same_artifact(work: Path, figures: dict[str, Any], tmp_path: Path) -> None:
     again = write_work(tmp_path / "work", further=["unseen_concepts"])
     assert evaluate(again)["artifact_id"] == figures["artifact_id"]
+
+
+def test_an_artifact_is_judged_on_other_members_and_stays_the_same_scorer(
+    work: Path, figures: dict[str, Any], tmp_path: Path
+) -> None:
+    other = write_work(tmp_path / "work", seed=5)
+    write_members(other / "splits" / "test.jsonl.gz", read_members(work / "splits" / "unseen_concepts.jsonl.gz"))
+    found = evaluate(other, artifact_folder=work / "labeler", name=None)
+    assert (found["labeler"], found["scorer_id"]) == ("tiny", figures["scorer_id"])
+    assert found["slices"]["test"]["labeler"] == figures["slices"]["unseen_concepts"]["labeler"]
+    again = evaluate(other, artifact_folder=other / "labeler", name=None)
+    assert again["artifact_id"] == found["artifact_id"]
 
 
 def test_order_changes_no_label(figures: dict[str, Any]) -> None:
@@ -157,10 +184,39 @@ def test_the_report_shows_every_slice_and_every_section(work: Path, figures: dic
     assert "<td>lora</td>" in text and "<td>tiny base</td>" in text
 
 
+def test_the_artifact_has_a_card_with_its_figures_its_making_and_the_notes(work: Path, figures: dict[str, Any]) -> None:
+    card = (work / "labeler" / "README.md").read_text(encoding="utf-8")
+    test = figures["slices"]["test"]["labeler"]
+    assert card.startswith("# tiny\n")
+    for told in (figures["artifact_id"], figures["scorer_id"], "answers drawn at random (made up)", "`best_f1`"):
+        assert told in card
+    row = f"| {test['precision']:.3f} | {test['recall']:.3f} | {test['f1']:.3f} |"
+    assert row in next(line for line in card.splitlines() if line.startswith("| **test** |"))
+    assert all(f"| {name} |" in card for name in figures["slices"] if name != "test")
+    assert "Base `tiny base`, a LoRA adapter, merged, packed under the MIS mask" in card
+    assert card.endswith("\n## Data\n\nDrawn & made up.\n")
+    assert "\n\n\n" not in card
+
+
+def test_a_labeler_of_unknown_training_has_a_card_too(tmp_path: Path) -> None:
+    work = write_work(tmp_path / "work")
+    evaluate(work)
+    assert "## Training" not in (work / "labeler" / "README.md").read_text(encoding="utf-8")
+
+
+def test_no_member_is_named_where_the_evaluation_is_uploaded_or_shipped(work: Path) -> None:
+    members = [m.member_id for name in ("test", "train") for m in read_members(work / "splits" / f"{name}.jsonl.gz")]
+    shipped = [work / "evaluation" / name for name in EVALUATION_FILES]
+    shipped += [work / "labeler" / name for name in ("README.md", "labeler.json")]
+    for path in shipped:
+        content = path.read_bytes()
+        assert not [m for m in (TOO_LONG, *members) if f'"{m}"'.encode() in content or f" {m} ".encode() in content]
+
+
 def test_profile_texts_are_in_the_borderline_files_alone(work: Path) -> None:
     holding = {path.name for path in (work / "evaluation").iterdir() if SECRET.encode() in path.read_bytes()}
     assert holding == {"borderline.html", "borderline.json"}
-    assert SECRET.encode() not in (work / "labeler" / "labeler.json").read_bytes()
+    assert not [path for path in (work / "labeler").iterdir() if SECRET.encode() in path.read_bytes()]
 
 
 def test_the_borderline_files_say_that_they_are_personal_data_and_are_sorted(work: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mis_scoring.evaluation.judgement import Cuts, judge, judge_slices, scored_pairs
+from mis_scoring.evaluation.judgement import Cuts, judge, judge_slice, scored_pairs
 from mis_scoring.evaluation.members import (
     EvaluationCandidate,
     EvaluationMember,
@@ -104,8 +104,7 @@ def test_a_judgement_shows_categories_and_both_baselines() -> None:
 def test_recall_at_k_counts_supported_entries_that_were_not_retrieved() -> None:
     m = member(candidate("a", "supported"), supported=("a", "not-retrieved"))
     assert recall_at_k([m]) == 0.5
-    figures = judge_slices({"one": ([m], [np.array([1.0])])}, Cuts(margin=0.0, similarity=0.0))
-    assert figures["one"]["recall_at_k"] == 0.5  # type: ignore[index]
+    assert judge_slice([m], [np.array([1.0])], Cuts(margin=0.0, similarity=0.0))["recall_at_k"] == 0.5
 
 
 def test_members_survive_the_file(tmp_path: Path) -> None:

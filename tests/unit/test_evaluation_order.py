@@ -1,19 +1,26 @@
-"""Order sensitivity: none for an isolating engine, plain for one that leaks."""
+"""Orders and what they change: nothing for an isolating engine, labels for one that leaks."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jobs.labeler_scoring import LabelerPrompt, LabelerScorer
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.engine import Engine
+from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.prompt import COMPACT
+from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.cascade import CascadeEngine
-from mis_scoring.evaluation.order_sensitivity import OrderSensitivity, arranged_margins, order_sensitivity
+from mis_scoring.evaluation.order_sensitivity import OrderChanges, orders_of
 from tests.labeler_work import made_up_members
 from tests.tiny_labeler import write_tiny_labeler
 from tests.unit.test_engine_mutations import PlainCausalMask, PositionsRunOn, RowsOutOfOrder
+
+CONTRACT = PromptContract(layout=COMPACT, answers=("YES", "NO"))
 
 
 @pytest.fixture(scope="module")
@@ -23,50 +30,71 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def sensitivity(folder: Path, engine: Engine) -> OrderSensitivity:
-    prompt = LabelerPrompt.of(folder, PromptContract(layout=COMPACT, answers=("YES", "NO")))
-    scorer = LabelerScorer(prompt=prompt, engine=engine, candidates_per_round=5)
-    moved = arranged_margins(made_up_members(4, seed=1), scorer.together, group_size=5)
-    cut = float(np.median(moved[0, :12]))  # parts the first member's candidates
-    return order_sensitivity(moved >= cut, moved)
+def reordered(folder: Path, engine: Engine) -> FloatArray:
+    """Return the margins of four members in three orders, (3, 48)."""
+    scorer = LabelerScorer(prompt=LabelerPrompt.of(folder, CONTRACT), engine=engine)
+    members = made_up_members(4, seed=1)
+    orders = orders_of([12] * 4, group_sizes=(5, 5, 2), seed=0)
+    return np.stack([
+        np.concatenate([
+            scorer.in_groups(m, places, order.group_size)[0] for m, places in zip(members, order.places, strict=True)
+        ])
+        for order in orders
+    ])  # fmt: skip
+
+
+def changes(moved: FloatArray) -> OrderChanges:
+    return OrderChanges.of(list(moved >= np.median(moved[0, :12])))  # the cut parts the first member's candidates
 
 
 def test_an_isolating_engine_keeps_its_labels(folder: Path) -> None:
-    found = sensitivity(folder, CascadeEngine(folder))
-    assert (found.n_pairs, found.n_arrangements, found.n_changed) == (48, 3, 0)
-    assert found.max_difference < 1e-4
+    moved = reordered(folder, CascadeEngine(folder))
+    assert changes(moved) == OrderChanges(n_pairs=48, n_orders=3, n_changed=0, inconsistency=0.0)
+    assert np.ptp(moved, axis=0).max() < 1e-4 < np.ptp(moved[0])
 
 
 @pytest.mark.parametrize("leak", [PlainCausalMask, PositionsRunOn, RowsOutOfOrder])
 def test_an_engine_that_leaks_is_seen(leak: type[Engine], folder: Path) -> None:
-    found = sensitivity(folder, leak(folder))
-    assert found.max_difference > 1e-2
-    assert found.n_changed > 0
-    assert found.changed_share == found.n_changed / 48
+    moved = reordered(folder, leak(folder))
+    assert np.ptp(moved, axis=0).max() > 1e-2
+    assert changes(moved).changed_share > 0
 
 
-def test_margins_stand_at_their_candidates_in_every_arrangement() -> None:
-    members = made_up_members(3, seed=2, n_candidates=7)
-    by_text = {c.text: float(n) for n, c in enumerate(c for m in members for c in m.candidates)}
-    moved = arranged_margins(
-        members, lambda profile, texts: np.array([by_text[t] for t in texts], np.float32), group_size=3
-    )
-    assert (moved == moved[0]).all()
-    assert moved.shape == (3, 21)
+def test_what_is_asked_is_what_the_groups_say(folder: Path) -> None:
+    asked: list[int] = []
+
+    class Counting(CascadeEngine):
+        def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
+            asked.append(len(items))
+            return super().label_logits(query, items, label_tokens)
+
+    reordered(folder, Counting(folder))
+    assert asked == [5, 5, 2] * 8 + [2] * 6 * 4
 
 
-def test_groups_differ_between_arrangements() -> None:
-    groups: list[frozenset[str]] = []
-    sizes: set[int] = set()
+@given(n=st.lists(st.integers(1, 40), min_size=1, max_size=4), seed=st.integers(0, 9))
+def test_orders_hold_every_candidate_once_and_begin_with_the_rank_order(n: list[int], seed: int) -> None:
+    sizes = (20, 5, 10, 2)
+    orders = orders_of(n, group_sizes=sizes, seed=seed)
+    assert orders == orders_of(n, group_sizes=sizes, seed=seed)
+    assert [list(places) for places in orders[0].places] == [list(range(k)) for k in n]
+    assert all(sorted(p) == list(range(k)) for order in orders for p, k in zip(order.places, n, strict=True))
+    assert [order.group_size for order in orders] == list(sizes)
 
-    def remember(profile: str, texts: list[str]) -> np.ndarray:
-        groups.append(frozenset(texts))
-        sizes.add(len(texts))
-        return np.zeros(len(texts), np.float32)
 
-    arranged_margins(made_up_members(1, seed=2, n_candidates=12), remember, group_size=4)  # type: ignore[arg-type]
-    assert len(groups) == 3 + 3 + 6
-    assert sizes == {4, 2}
-    assert set(groups[:3]) != set(groups[3:6])
-    assert groups[3:6] != groups[6:9]
-    assert all(frozenset().union(*part) == groups[0] | groups[1] | groups[2] for part in (groups[3:6], groups[6:]))
+@given(n=st.lists(st.integers(1, 40), min_size=1, max_size=4), size=st.integers(1, 50))
+def test_groups_are_the_orders_places_in_turn(n: list[int], size: int) -> None:
+    order = orders_of(n, group_sizes=(size, size), seed=3)[1]
+    places: list[list[int]] = [[] for _ in n]
+    for member, group in order.groups():
+        assert 1 <= len(group) <= size
+        places[member] += group
+    assert places == order.places
+
+
+def test_a_label_changes_when_it_differs_or_is_missing_in_another_order() -> None:
+    first = np.array([1, 0, 1, 0], np.int8)
+    found = OrderChanges.of([first, np.array([1, 0, 0, 0], np.int8), np.array([1, 0, 0, -1], np.int8)])
+    assert found.inconsistency == pytest.approx((1 + 2) / 8)
+    assert (found.n_changed, found.changed_share) == (2, 0.5)
+    assert OrderChanges.of([first, first]).changed_share == 0.0

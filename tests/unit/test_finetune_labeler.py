@@ -14,14 +14,14 @@ import torch
 from safetensors import safe_open
 
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.finetune_labeler import finetune_labeler
-from jobs.merge_adapter import merge_adapter
-from jobs.split_pairs import split_pairs
+from jobs.labeler.finetune import finetune_labeler
+from jobs.labeler.merge_adapter import merge_adapter
+from jobs.labeler.split_pairs import split_pairs
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.errors import PromptError
 from mis_scoring.core.prompt import COMPACT
+from mis_scoring.engines.architecture import ArchitectureError
 from mis_scoring.evaluation.members import read_members, write_members
-from mis_scoring.training.base import BaseModelError
 from mis_scoring.training.checkpoints import OtherRunError
 from tests.tiny_labeler import write_tokenizer
 
@@ -135,9 +135,8 @@ def test_packed_and_single_item_training_end_with_the_same_model(
 
 def test_nothing_of_the_platform_is_loaded() -> None:
     platform = ("airflow", "deltalake", "mlflow", "pydantic", "pyspark", "ray")
-    code = (
-        f"import sys, jobs.finetune_labeler, jobs.merge_adapter; print([n for n in {platform!r} if n in sys.modules])"
-    )
+    jobs = "jobs.labeler.finetune, jobs.labeler.merge_adapter"
+    code = f"import sys, {jobs}; print([n for n in {platform!r} if n in sys.modules])"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert ended.stdout.strip() == "[]"
 
@@ -238,13 +237,13 @@ def test_a_base_that_cannot_be_trained_is_refused_with_every_fault(work: Path, t
     config = json.loads((base / "config.json").read_text(encoding="utf-8"))
     wrong = {"use_sliding_window": True, "sliding_window": 64, "vocab_size": 7, "layer_types": ["linear_attention"] * 2}
     (base / "config.json").write_text(json.dumps(config | wrong), encoding="utf-8")
-    with pytest.raises(BaseModelError) as refused:
+    with pytest.raises(ArchitectureError) as refused:
         train(work, base)
-    for part in ("sliding_window", "linear_attention", "tokenizer of another model"):
+    for part in ("sliding_window", "linear_attention", "config.json has vocab_size 7"):
         assert part in str(refused.value)
     (base / "model.safetensors").rename(base / "pytorch_model.bin")
     (base / "config.json").write_text(json.dumps(config | {"model_type": "mamba"}), encoding="utf-8")
-    with pytest.raises(BaseModelError, match="a pickle is never read") as refused:
+    with pytest.raises(ArchitectureError, match="is a pickle, which is never read") as refused:
         train(work, base)
     assert "model_type is 'mamba'" in str(refused.value)
 

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from jobs.cli import app
 from jobs.errors import CheckFailedError, MissingRequirementError
-from jobs.evaluate_work import evaluate_work
-from jobs.gate_labeler import gate_labeler, gate_of
-from jobs.gate_result import GateLimits, GateResult, faults_of
-from jobs.labeler_registry import EVALUATION_FILES, register, stage_labeler
-from jobs.labeler_versions import diff_versions, list_versions
+from jobs.labeler.evaluate_work import evaluate_work
+from jobs.labeler.gate import gate_labeler, gate_of
+from jobs.labeler.gate_result import GateLimits, GateResult, faults_of
+from jobs.labeler.promote import promote_labeler
+from jobs.labeler.registry import EVALUATION_FILES, register, stage_labeler
+from jobs.labeler.versions import diff_versions, list_versions
 from jobs.mlflow_client import registry_client
-from jobs.promote_labeler import promote_labeler
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.rounds import RoundRule
@@ -232,7 +232,7 @@ def test_the_command_line_goes_from_gate_to_promotion(home: Settings) -> None:
 def test_a_person_sees_the_verdict_the_versions_and_the_difference(
     home: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from jobs.render_labeler import print_diff, print_gate, print_promotion, print_versions
+    from jobs.labeler.render import print_diff, print_gate, print_promotion, print_versions
 
     print_gate(gate_labeler(home, "1", limits=GateLimits()).as_dict())
     print_promotion(promote_labeler(home, "1", force_reason="[to] see it"))

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.labelled_pairs import LabelledPairs, read_labelled_pairs
+from jobs.labeler.labelled_pairs import LabelledPairs, read_labelled_pairs
+from jobs.labeler.split_pairs import split_pairs
 from jobs.settings import Settings
-from jobs.split_pairs import split_pairs
 from mis_scoring.core.errors import DataError
 from mis_scoring.evaluation.members import read_members
 from mis_scoring.training.splits import SPLITS, Shares, split_of

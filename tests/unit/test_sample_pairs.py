@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs import sample_pairs as job
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.labelled_pairs import read_labelled_pairs
-from jobs.prepare_evaluation import K
+from jobs.labeler import sample_pairs as job
+from jobs.labeler.labelled_pairs import read_labelled_pairs
 from jobs.sample.catalog import sample_catalog
 from jobs.sample.esco import ESCO_FILE, Esco, read_esco
 from jobs.sample.members import sample_members
+from jobs.sample.prepare_evaluation import K
 from jobs.sample.reference import Reference
 from jobs.sample.seeds import PAIRS_SEED_FROM
 from jobs.sample.unseen import seen_wordings, unseen_concepts

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.prepare_evaluation import evaluation_members
 from jobs.sample.catalog import CatalogEntry, sample_catalog
 from jobs.sample.draw import Pool
 from jobs.sample.esco import ESCO_FILE, Esco, read_esco
 from jobs.sample.members import sample_members
 from jobs.sample.neighbours import Neighbours, find_neighbours, load_neighbours, profile_phrases, save_neighbours
+from jobs.sample.prepare_evaluation import evaluation_members
 from jobs.sample.reference import SUPPORTED, Reference
 from jobs.sample.seeds import SAMPLE_SEED, TRAINING_SEED_FROM
 from jobs.sample.training_batches import BatchStream, StreamSettings, tokenizer_texts

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from jobs.errors import MissingRequirementError
-from jobs.render_prompt import print_prompt
-from jobs.show_prompt import find_contract, prompt_document, show_prompt
+from jobs.labeler.render_prompt import print_prompt
+from jobs.labeler.show_prompt import find_contract, prompt_document, show_prompt
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.errors import PromptError
 from mis_scoring.core.layouts import chat_layout

@@ -13,9 +13,9 @@ from jobs.study import run
 from jobs.study.agreement import agreement
 from jobs.study.cells import GENERATION, METHODS, SCORING, SMALL, Cell, passes_of, plan
 from jobs.study.flops import ForwardCost
+from jobs.study.measure import study_orders
 from jobs.study.members_file import TrainingMember, first_pairs, read_members, write_members
 from jobs.study.models import base_of
-from jobs.study.orders import inconsistency, orders_of
 from jobs.study.pieces import cut, join
 from jobs.study.report import sorted_results, table, write_table
 from jobs.study.scoring import SliceScorer, decide, decide_with_reference
@@ -105,23 +105,6 @@ def test_both_methods_meet_the_same_pairs_in_as_many_steps() -> None:
     assert sum(text.count("YES") + text.count("NO") for text in yes_and_no) == 300
 
 
-@given(n=st.lists(st.integers(1, 40), min_size=1, max_size=4), seed=st.integers(0, 9))
-def test_orders_hold_every_candidate_once_and_begin_with_the_rank_order(n: list[int], seed: int) -> None:
-    orders = orders_of(n, n_orders=4, seed=seed)
-    assert orders == orders_of(n, n_orders=4, seed=seed)
-    assert [list(places) for places in orders[0].places] == [list(range(k)) for k in n]
-    assert all(sorted(p) == list(range(k)) for order in orders for p, k in zip(order.places, n, strict=True))
-    assert len({order.group_size for order in orders}) == 4
-
-
-def test_a_label_changes_when_it_differs_or_is_missing_in_another_order() -> None:
-    first = np.array([1, 0, 1, 0], np.int8)
-    changed = inconsistency([first, np.array([1, 0, 0, 0], np.int8), np.array([1, 0, 0, -1], np.int8)])
-    assert changed["inconsistency"] == pytest.approx((1 + 2) / 8)
-    assert changed["any_change"] == pytest.approx(2 / 4)
-    assert inconsistency([first, first])["any_change"] == 0.0
-
-
 def test_a_missing_answer_agrees_with_nothing_and_is_counted() -> None:
     decisions = np.array([1, -1, -1, 0, 1], np.int8)
     answers = np.array([True, True, False, False, False])
@@ -150,7 +133,7 @@ def test_margins_come_back_in_candidate_order_whatever_was_asked_first(data_dir:
     base = base_of(SMALL, BUNDLED, layout="compact", shape=SHAPE)
     decoder, part = base.make(seed=1, device="cpu"), read_slices(data_dir, n_members=2)["test"]
     scorer = SliceScorer(base, part)
-    orders = orders_of(part.n_candidates, n_orders=4, seed=0)
+    orders = study_orders(part, 4)
     first, *others = (scorer.margins(decoder, order) for order in orders)
     alone = scorer.single_margins(decoder, np.ones(scorer.n_pairs, np.bool_))
     assert np.ptp(first) > 0.01  # the pairs differ by far more than what is allowed below

@@ -1,0 +1,115 @@
+"""Scores members with labelers, in this process or spread over several with an engine each.
+
+A pair's reference margin takes a pass of its own, too small for a second core to help: processes do. Which process
+scored a member changes nothing, for each runs the same requests with the same threads.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
+from mis_scoring.core.contract import PromptContract
+from mis_scoring.core.engine import Engine
+from mis_scoring.core.readout import FloatArray
+from mis_scoring.engines.registry import make_engine
+from mis_scoring.evaluation.label_cost import LabelCost
+from mis_scoring.evaluation.members import EvaluationMember
+from mis_scoring.evaluation.order_sensitivity import Order
+
+LOG = logging.getLogger(__name__)
+REFERENCE = "reference"
+_SAY_EVERY = 50  # members
+_MEMBERS_AT_ONCE = 4  # sent to a process together
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScorerSpec:
+    """From what each process makes its scorer.
+
+    Attributes:
+        engine: a name that `make_engine` knows, or `REFERENCE`.
+        threads: of each process.
+    """
+
+    folder: Path
+    contract: PromptContract
+    engine: str
+    threads: int
+
+    def make(self) -> LabelerScorer:
+        """Load prompt and engine."""
+        return LabelerScorer(prompt=LabelerPrompt.of(self.folder, self.contract), engine=self._make_engine())
+
+    def _make_engine(self) -> Engine:
+        if self.engine != REFERENCE:
+            return make_engine(self.engine, self.folder, threads=self.threads)
+        from mis_scoring.engines.reference import ReferenceEngine
+
+        return ReferenceEngine(self.folder, threads=self.threads)
+
+
+class ScoringPool:
+    """A context: processes end with it."""
+
+    def __init__(self, processes: int = 1) -> None:
+        self._here: dict[ScorerSpec, LabelerScorer] = {}
+        # spawned, for torch's threads do not survive a fork
+        self._pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn")) if processes > 1 else None
+
+    def __enter__(self) -> "ScoringPool":
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def scorer(self, spec: ScorerSpec) -> LabelerScorer:
+        """Return this process's own scorer of a spec, made once."""
+        if spec not in self._here:
+            self._here[spec] = spec.make()
+        return self._here[spec]
+
+    def score(
+        self, spec: ScorerSpec, members: Sequence[EvaluationMember], order: Order, *, what: str
+    ) -> tuple[list[FloatArray], LabelCost]:
+        """Score members in an order.
+
+        Args:
+            what: named in the log.
+        Returns:
+            margins, one array a member in its own candidates' order; and what it took, seconds summed over processes.
+        """
+        cost, found = LabelCost(), []
+        for number, (margins, part) in enumerate(self._scored(spec, members, order), start=1):
+            found.append(margins)
+            cost.add_all(part)
+            if number % _SAY_EVERY == 0:
+                LOG.info("%s: %d of %d members", what, number, len(members))
+        return found, cost
+
+    def _scored(
+        self, spec: ScorerSpec, members: Sequence[EvaluationMember], order: Order
+    ) -> Iterator[tuple[FloatArray, LabelCost]]:
+        if self._pool is None:
+            scorer = self.scorer(spec)
+            return (scorer.in_groups(*asked, order.group_size) for asked in zip(members, order.places, strict=True))
+        score = partial(_score_in_worker, spec, group_size=order.group_size)
+        return self._pool.map(score, members, order.places, chunksize=_MEMBERS_AT_ONCE)
+
+
+_worker_scorers: dict[ScorerSpec, LabelerScorer] = {}  # of a pool's process, which ends with the pool
+
+
+def _score_in_worker(
+    spec: ScorerSpec, member: EvaluationMember, places: Sequence[int], *, group_size: int
+) -> tuple[FloatArray, LabelCost]:
+    if spec not in _worker_scorers:
+        _worker_scorers[spec] = spec.make()
+    return _worker_scorers[spec].in_groups(member, places, group_size)
