@@ -28,7 +28,7 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, stop_early
-from jobs.labeler_registry import register
+from jobs.labeler.registry import register
 from jobs.pins import Pins
 from jobs.score_round import Params as RoundParams
 from jobs.score_round import round_files

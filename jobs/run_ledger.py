@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from jobs.ledger import PUBLISHED
+from jobs.ledger import APPROVED, HELD, PUBLISHED
 from jobs.pins import PINNED
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
-HELD, APPROVED, FAILED = "held", "approved", "failed"
+FAILED = "failed"
 _ROUND = re.compile(r"round_(\d+)_(\w+)")
 
 State = Literal["open", "held", "published", "failed"]
