@@ -55,7 +55,7 @@ def report_of(settings: Settings, pins: Pins) -> dict[str, Any]:
     previous, rates = previous_positive_rate(root, pins, ledger), positive_rate(root, pins)
     return {
         "run_id": pins.run_id,
-        "quality": quality(settings, pins),
+        "quality": quality(settings),
         "counts": _counts(settings, pins, ledger),
         "held": list(ledger.of(HELD).get("reasons", [])),
         "scope_reasons": dict(ledger.of("plan_refresh").get("reasons", {})),
