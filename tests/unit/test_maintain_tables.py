@@ -126,7 +126,7 @@ def test_files_of_a_pinned_version_outlive_the_vacuum_while_their_run_is_held(se
     grow_old(settings, PROFILES)
     counts = maintain(settings)
     assert counts["runs_held"] == 1 and "profiles" not in counts["files_vacuumed"]
-    at = {PROFILES: pinned.profiles_delta_version}
+    at = {PROFILES.name: pinned.profiles_delta_version}
     assert len(query(settings.tables, "SELECT profile_text FROM profiles", PROFILES, versions=at)) == 3
 
     append_events(settings.tables, "held", {"approved": {}, "published": {}}, at=NOW - 10 * DAY)
@@ -138,7 +138,7 @@ def test_young_files_and_versions_stay_readable(settings: Settings) -> None:
     before = DeltaTable(table_path(settings.tables, PROFILES)).version()
     overwrite_profiles(settings)
     assert maintain(settings)["files_vacuumed"] == {}
-    assert len(query(settings.tables, "SELECT 1 AS one FROM profiles", PROFILES, versions={PROFILES: before})) == 3
+    assert len(query(settings.tables, "SELECT 1 AS one FROM profiles", PROFILES, versions={PROFILES.name: before})) == 3
 
 
 def test_files_that_a_killed_writer_left_are_deleted(settings: Settings) -> None:
