@@ -22,7 +22,7 @@ from jobs.table_reader import literal, pins_of, query
 from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
 
-PUBLISHED = "published"
+PUBLISHED, FAILED = "published", "failed"
 
 
 @retry(

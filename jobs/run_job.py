@@ -18,7 +18,7 @@ from jobs.settings import Settings
 log = logging.getLogger(__name__)
 
 SPARK_JOBS = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
-PLAIN_JOBS = ("pin_inputs", "score_round", "report_run")  # import no Spark
+PLAIN_JOBS = ("pin_inputs", "start_engines", "score_round", "stop_engines", "report_run")  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
 
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, DownstreamTasksSkipped
 
-_FINAL_EXIT_CODES = {1: "a check did not hold", 2: "wrong usage", 3: "bad input", 4: "something needed is missing"}
+FINAL_EXIT_CODES = {1: "a check did not hold", 2: "wrong usage", 3: "bad input", 4: "something needed is missing"}
 _RUNNERS = ("process", "inline")
 
 
@@ -82,8 +82,8 @@ class JobOperator(BaseOperator):
             self._fail(exit_code_of(error), str(error))
 
     def _fail(self, exit_code: int, message: str) -> NoReturn:
-        if exit_code in _FINAL_EXIT_CODES:
-            raise AirflowFailException(f"{self.job}: {_FINAL_EXIT_CODES[exit_code]}: {message}")
+        if exit_code in FINAL_EXIT_CODES:
+            raise AirflowFailException(f"{self.job}: {FINAL_EXIT_CODES[exit_code]}: {message}")
         raise AirflowException(f"{self.job} ended with exit code {exit_code}: {message}")
 
     def on_kill(self) -> None:
