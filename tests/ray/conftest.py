@@ -10,6 +10,7 @@ import pytest
 
 from jobs.settings import Settings
 from mis_scoring.ray_data.session import ray_session
+from tests.dags import conftest as _airflow_home  # noqa: F401  set before a test imports Airflow
 from tests.ray.fake_engines import Steering
 from tests.ray.round_tables import pin_run
 
