@@ -43,12 +43,11 @@ class Settings(BaseSettings):
     engine_threads: int = Field(2, ge=1)
     n_engines: int = Field(1, ge=1, description="engines that score at a time")
     gpus_per_engine: float = Field(0.0, ge=0, description="a fraction such as 0.5 puts several on one GPU")
-    engine_idle_hours: float = Field(
-        48.0, gt=0, description="a run without an event for so long is over: its engines are ended; above any round"
-    )
 
     run_idle_hours: float = Field(
-        48, gt=0, description="an unpublished run without an event for so long is over; above the longest round"
+        48,
+        gt=0,
+        description="an unpublished run without an event for so long is over, its engines too; above any round",
     )
     vacuum_hours: int = Field(
         168, ge=1, description="files that no version of the last hours needs are deleted; above run_idle_hours"

@@ -6,16 +6,12 @@ looked for.
 """
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from jobs.ledger import FAILED, PUBLISHED
+from jobs.run_ledger import RunLedger, read_runs
 from jobs.settings import Settings
-from jobs.table_reader import query
-from schemas.runs import RUNS
 
 log = logging.getLogger(__name__)
 
@@ -37,21 +33,19 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     return {"orphaned_runs": sorted(ended), "engines_ended": sum(map(len, ended.values()))}
 
 
-def reason_to_end(events: Mapping[str, datetime], *, now: datetime, idle: timedelta) -> str | None:
+def reason_to_end(run: RunLedger, *, now: datetime, idle: timedelta) -> str | None:
     """Say why nobody needs a run's engines any more; None where somebody may.
 
     Args:
-        events: when each event of the run happened last, as the ledger has it.
         idle: a run whose last event is older than this died with its machine, say. A round that takes longer would
             lose its engines here, and start them again.
     """
-    if PUBLISHED in events:
+    if run.state == "published":
         return "it is published"
-    steps = [at for event, at in events.items() if event not in (FAILED, "stop_engines")]
-    if FAILED in events and events[FAILED] >= max(steps, default=events[FAILED]):
+    if run.state == "failed":
         return "it failed, and nobody has gone on with it"
-    last = max(events.values())
-    return f"nothing has happened in it since {last:%Y-%m-%d %H:%M} UTC" if now - last > idle else None
+    is_idle = now - run.last_at > idle
+    return f"nothing has happened in it since {run.last_at:%Y-%m-%d %H:%M} UTC" if is_idle else None
 
 
 def _end_orphans(settings: Settings, run_id: str) -> dict[str, list[str]]:
@@ -61,21 +55,14 @@ def _end_orphans(settings: Settings, run_id: str) -> dict[str, list[str]]:
     ended: dict[str, list[str]] = {}
     with ray_session(address=settings.ray_address):
         others = [owner for owner in engines_by_owner() if owner != run_id]
-        known = _last_events(settings.tables) if others else {}
+        known = {run.run_id: run for run in read_runs(settings.tables)} if others else {}
         for other in others:
             if other not in known:  # of another deployment on the same Ray
                 log.warning("engines of %s, a run that is not in %s: left alone", other, settings.tables)
                 continue
-            idle = timedelta(hours=settings.engine_idle_hours)
+            idle = timedelta(hours=settings.run_idle_hours)
             reason = reason_to_end(known[other], now=datetime.now(UTC), idle=idle)
             if reason:
                 ended[other] = end_engines(other)
                 log.info("ended %d engines of %s: %s", len(ended[other]), other, reason)
     return ended
-
-
-def _last_events(root: Path) -> dict[str, dict[str, datetime]]:
-    found: dict[str, dict[str, datetime]] = {}
-    for row in query(root, "SELECT run_id, event, max(at) AS at FROM runs GROUP BY run_id, event", RUNS):
-        found.setdefault(row["run_id"], {})[row["event"]] = row["at"]
-    return found

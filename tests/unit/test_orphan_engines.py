@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from jobs.run_ledger import RunLedger
 from jobs.settings import Settings
 from jobs.start_engines import Params as StartParams
 from jobs.start_engines import reason_to_end
@@ -14,12 +15,13 @@ from jobs.stop_engines import run as stop_engines
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
 
-def hours_ago(**events: float) -> dict[str, datetime]:
-    return {event: NOW - timedelta(hours=hours) for event, hours in events.items()}
+def hours_ago(**events: float) -> RunLedger:
+    times = {event: NOW - timedelta(hours=hours) for event, hours in events.items()}
+    return RunLedger(run_id="r", payloads={}, times=times)
 
 
 @pytest.mark.parametrize(
-    ("events", "reason"),
+    ("run", "reason"),
     [
         (hours_ago(pinned=3, round_0_score_round=1), None),
         (hours_ago(pinned=60, round_0_score_round=49), "nothing has happened in it since 2026-03-02 11:00 UTC"),
@@ -30,8 +32,8 @@ def hours_ago(**events: float) -> dict[str, datetime]:
         (hours_ago(pinned=3, held=1), None),
     ],
 )
-def test_engines_are_ended_once_their_run_is_over(events: dict[str, datetime], reason: str | None) -> None:
-    assert reason_to_end(events, now=NOW, idle=timedelta(hours=48)) == reason
+def test_engines_are_ended_once_their_run_is_over(run: RunLedger, reason: str | None) -> None:
+    assert reason_to_end(run, now=NOW, idle=timedelta(hours=48)) == reason
 
 
 def test_without_a_shared_ray_there_is_nothing_to_set_up_or_to_stop() -> None:
