@@ -125,8 +125,7 @@ def _timed(seconds: Seconds, stage: str) -> Iterator[None]:
 
 def _register_labeler(settings: Settings) -> str:
     """Register the bundled labeler with small rounds; returns its alias. Its weights are never used."""
-    folder = settings.staging / "artifacts" / "fake"
-    folder.mkdir(parents=True)
+    folder = Path(tempfile.mkdtemp(dir=settings.home))
     for file in BUNDLED_LABELER.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     LabelerArtifact.load(folder).with_changes(round_rule=RULE).save(folder)

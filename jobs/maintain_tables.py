@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from jobs.ledger import PUBLISHED, append_event
+from jobs.ledger import FAILED, PUBLISHED, append_event
 from jobs.pins import PINNED, run_id_of
 from jobs.published_event import repair_published_events
-from jobs.run_ledger import FAILED, RunLedger, read_runs
+from jobs.run_ledger import RunLedger, read_runs
 from jobs.settings import Settings
 from jobs.standing_coverage import standing_coverage
 from jobs.table_admin import create_missing

@@ -19,7 +19,9 @@ def airflow_env(settings: Settings, home: Path, more: Mapping[str, str] | None =
             deployment configures Airflow itself.
     """
     lineage = {"type": "file", "log_file_path": str(settings.lineage / "events.jsonl"), "append": True}
+    connection, master = spark_connection(settings)
     own = {
+        connection: master,
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(settings.dags_dir.resolve()),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(settings.dags_dir.resolve() / "plugins"),
@@ -35,6 +37,11 @@ def airflow_env(settings: Settings, home: Path, more: Mapping[str, str] | None =
     # the DAGs name their shared folder, and the jobs, as packages of this checkout
     path = os.pathsep.join(filter(None, [str(settings.dags_dir), os.environ.get("PYTHONPATH", "")]))
     return own | dict(more or {}) | dict(os.environ) | {"PYTHONPATH": path}
+
+
+def spark_connection(settings: Settings) -> tuple[str, str]:
+    """Return the variable, and its value, that tells Airflow's Spark provider where spark-submit submits to."""
+    return "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": settings.spark_master})
 
 
 def foreground_home(settings: Settings) -> Path:

@@ -1,7 +1,8 @@
 """A Ray to run a stage on: the one that this process has, a cluster, or a private one that ends with the block.
 
-A private Ray asks for a token of its own and has no dashboard. It listens on all interfaces, whatever address it is
-given (Ray 2.60 turns 127.0.0.1 into the node's own): the token is what keeps others out.
+A private Ray asks for a token of its own and listens on loopback only. Ray 2.60 turns a 127.0.0.1 that it is given into
+the node's own address, and then listens on all interfaces; what it takes for the node's own is decided by a variable
+that is named after the systems where it is off (`_LOOPBACK`). Seen by its sockets: GCS, raylet, workers and dashboard.
 """
 
 import logging
@@ -21,16 +22,22 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt
 from mis_scoring.core.errors import EngineError
 from mis_scoring.engines import WAIT_POLICY
 
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _OBJECT_STORE_BYTES = 256 * 2**20  # blocks of a local round are some MiB; Ray's default is 30% of the memory
 
 
 @contextmanager
-def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[str]:
+def ray_session(*, address: str = "", num_cpus: int = 2, dashboard_port: int | None = None) -> Iterator[str]:
     """Connect to a Ray cluster, or start a private one; leave a Ray alone that this process is connected to already.
 
     Yields the address. Child processes can connect there while the block lasts: they inherit the token.
+
+    Args:
+        dashboard_port: of a private Ray that is to have a dashboard, and with it the Jobs API.
     """
     _quiet_env()
+    if not address or address.startswith(("127.", "localhost:")):
+        os.environ.update(_LOOPBACK)  # before Ray is imported; a driver must think of its node as the node does
     private = None if address or _is_initialized() else _private_folder()
     import ray
     import ray.data
@@ -46,7 +53,7 @@ def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[str]:
         yield address
     else:
         try:
-            _start_private(private, num_cpus)
+            _start_private(private, num_cpus, dashboard_port)
             yield _address()
         finally:
             ray.shutdown()
@@ -81,10 +88,11 @@ def _address() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
-def _start_private(folder: Path, num_cpus: int) -> None:
+def _start_private(folder: Path, num_cpus: int, dashboard_port: int | None) -> None:
     _init(
         num_cpus=num_cpus,
-        include_dashboard=False,
+        include_dashboard=dashboard_port is not None,
+        dashboard_port=dashboard_port,
         object_store_memory=_OBJECT_STORE_BYTES,
         _temp_dir=str(folder),
     )

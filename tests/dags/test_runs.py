@@ -46,15 +46,8 @@ class Jobs:
         return [name for name, _, _ in self.asked]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def database() -> None:
-    from airflow.utils.db import initdb
-
-    initdb()
-
-
 @pytest.fixture
-def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+def jobs(database: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     from jobs import run_job
 
     jobs = Jobs()
