@@ -138,7 +138,7 @@ def evaluate_labeler(
     stop_below: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="A round that accepts a smaller share is a member's last.")
     ] = 0.02,
-    engine: Annotated[str | None, typer.Option(help="A CPU engine; the deployment's when left out.")] = None,
+    engine: Annotated[str | None, typer.Option(help="As SEMLABEL_ENGINE, which is taken when left out.")] = None,
     processes: Annotated[
         int, typer.Option(min=1, help="That score side by side and share SEMLABEL_ENGINE_THREADS.")
     ] = 1,
