@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from jobs import publish_labels
+from jobs.errors import HeldError
+from jobs.hold import approve
+from jobs.list_runs import list_runs
 from schemas.labels import LABELS
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
 from tests.world import World
@@ -44,9 +47,34 @@ def test_of_two_publishers_at_once_the_older_never_wins(world: World, monkeypatc
     assert world.version(LABELS) == 1
 
 
+def test_a_publication_past_a_limit_is_held_until_somebody_approves(world: World) -> None:
+    world.settings = world.settings.model_copy(update={"hold_removed": 0.4, "hold_ignores_below": 0})
+    world.put_profiles(PROFILE_TEXTS)
+    world.put_catalog(CATALOG_TEXTS)
+    assert world.refresh("first")["changes"] == {"added": 6}, "the first publication is not held"
+    world.put_profiles({"bob": "I worked in nursing.", "cat": None, "eve": "On Sundays: singing."}, version=2)
+    run_id = world.prepare("second", kind="daily_incremental")
+    assert world.plan["reasons"] == {"first_time": 1, "profile_changed": 2} and world.plan["members_removed"] == 2
+
+    labels = world.labels()
+    for _ in range(2):
+        with pytest.raises(HeldError, match=r"labels removed: 6 of 6 \(100.0%\), limit 40.0%") as raised:
+            world.publish(run_id)
+        assert "members quarantined: 1 of 3" in str(raised.value)
+    assert (world.labels(), world.version(LABELS)) == (labels, 1)
+    assert [run["state"] for run in list_runs(world.settings, limit=1)] == ["held"]
+
+    approve(world.settings, run_id)
+    assert world.publish(run_id)["changes"] == {"added": 2, "removed": 6}
+    assert world.labels() == {("bob", "q-nursing"), ("eve", "q-singing")}
+
+
 KILL_SELF = """
 import os, signal, sys
 from jobs import publish_labels
+from jobs.errors import HeldError
+from jobs.hold import approve
+from jobs.list_runs import list_runs
 from jobs.settings import Settings
 from jobs.spark_session import spark_session
 swap = publish_labels._swap
