@@ -25,12 +25,11 @@ class Machine:
 
     def run(self, *arguments: str, expect: int = 0, **settings: str) -> Any:
         env = {key: value for key, value in os.environ.items() if not key.startswith(("SEMLABEL_", "AIRFLOW_"))}
+        settings |= {"home": str(self.home)}
         command = [sys.executable, "-m", "jobs.cli", *arguments]
         done = subprocess.run(
             command,
-            env=env
-            | {"SEMLABEL_HOME": str(self.home)}
-            | {f"SEMLABEL_{name.upper()}": v for name, v in settings.items()},
+            env=env | {f"SEMLABEL_{name.upper()}": value for name, value in settings.items()},
             capture_output=True,
             text=True,
             check=False,
