@@ -70,17 +70,17 @@ class RayJobOperator(BaseOperator):
 
     def finish(self, context: Mapping[str, Any], event: Mapping[str, Any]) -> Any:
         """Return the job's document, or fail the task."""
-        if event["status"] != "SUCCEEDED":
-            self.fail(event)
-        if event["result"] is None:
-            raise AirflowException(f"{event['name']} ended well and its log has no JSON document")
-        return event["result"]
-
-    def fail(self, event: Mapping[str, Any]) -> NoReturn:
-        """Fail the task: for good where a rerun would fail the same way, else to be retried."""
-        name, status, exit_code = event["name"], event["status"], event["exit_code"]
-        if exit_code in FINAL_EXIT_CODES:
-            raise AirflowFailException(f"{name}: {FINAL_EXIT_CODES[exit_code]}: see the log above")
+        name, status, document = event["name"], event["status"], event["result"]
         if status == "STOPPED":
             raise AirflowFailException(f"{name} was stopped by somebody on the cluster; clear the task to run it again")
-        raise AirflowException(f"{name}: {status}, exit code {exit_code}: {event['message']}")
+        if status != "SUCCEEDED":
+            self.fail(event["exit_code"], f"{name}: {status}: {(document or {}).get('error') or event['message']}")
+        if document is None:
+            raise AirflowException(f"{name} ended well and its log has no JSON document")
+        return document
+
+    def fail(self, exit_code: int | None, message: str) -> NoReturn:
+        """Fail the task: for good where a rerun would fail the same way, else to be retried."""
+        if exit_code in FINAL_EXIT_CODES:
+            raise AirflowFailException(f"{FINAL_EXIT_CODES[exit_code]}: {message}")
+        raise AirflowException(f"exit code {exit_code}: {message}")

@@ -9,7 +9,6 @@ import logging
 import os
 import secrets
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,9 +35,6 @@ def ray_session(*, address: str = "", num_cpus: int = 2, dashboard_port: int | N
         dashboard_port: of a private Ray that is to have a dashboard, and with it the Jobs API.
     """
     _quiet_env()
-    if not address or address.startswith(("127.", "localhost:")):
-        os.environ.update(_LOOPBACK)  # before Ray is imported; a driver must think of its node as the node does
-    private = None if address or _is_initialized() else _private_folder()
     import ray
     import ray.data
 
@@ -47,33 +43,41 @@ def ray_session(*, address: str = "", num_cpus: int = 2, dashboard_port: int | N
     ray.data.DataContext.get_current().enable_progress_bars = False
     if ray.is_initialized():
         yield _address()
-    elif private is None:
+    elif address:
+        if address.startswith(("127.", "localhost:")):
+            _set_env(_LOOPBACK)  # a driver must take for its node's address what the node does
         # left open: the next round of this process finds its worker processes warm
         _init(address=address, runtime_env={"env_vars": {"OMP_WAIT_POLICY": WAIT_POLICY}})
         yield address
     else:
+        folder = _private_folder()
         try:
-            _start_private(private, num_cpus, dashboard_port)
+            _start_private(folder, num_cpus, dashboard_port)
             yield _address()
         finally:
             ray.shutdown()
-            shutil.rmtree(private, ignore_errors=True)
-
-
-def _is_initialized() -> bool:
-    ray = sys.modules.get("ray")
-    return ray is not None and bool(ray.is_initialized())
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _private_folder() -> Path:
-    """Make the folder of a private Ray, with its token; before Ray is imported, which reads the mode once."""
+    """Make the folder of a private Ray, with its token, and tell Ray of it."""
     folder = Path(tempfile.mkdtemp(prefix="slr-", dir="/tmp"))  # sockets below it must stay under 107 bytes
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(_token())
     # Ray turns token authentication on when it finds a token in the home folder: always name one of our own
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
+    _set_env({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)} | _LOOPBACK)
     return folder
+
+
+def _set_env(variables: dict[str, str]) -> None:
+    """Set what Ray reads from the environment when it is imported, and have it read that again, as Ray itself does."""
+    from ray._private import ray_constants
+    from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
+
+    os.environ.update(variables)
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    Config.initialize("")
 
 
 @cache

@@ -95,10 +95,11 @@ def ended(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("event", "is_final", "message"),
     [
-        (ended(exit_code=3), True, "j-1: bad input"),
-        (ended(exit_code=1), True, "j-1: a check did not hold"),
+        (ended(exit_code=3), True, "bad input: j-1"),
+        (ended(exit_code=1), True, "a check did not hold: j-1"),
         (ended(status="STOPPED"), True, "stopped by somebody"),
         (ended(exit_code=5), False, "exit code 5"),
+        (ended(exit_code=3, result={"error": "no such colour"}), True, "bad input: j-1: FAILED: no such colour"),
         (ended(exit_code=-9), False, "exit code -9"),
         (ended(message="the node died"), False, "the node died"),
         (ended(status="UNREACHABLE"), False, "UNREACHABLE"),

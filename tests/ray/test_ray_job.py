@@ -139,7 +139,7 @@ def test_the_log_is_streamed_without_the_document(seen: dict[str, Any]) -> None:
 def test_an_engine_that_failed_is_tried_again_as_a_job_of_its_own(seen: dict[str, Any]) -> None:
     first, second = seen["failed"]["events"]
     assert (first["name"], first["exit_code"], first["result"]) == ("failed-1", 5, None)
-    with pytest.raises(AirflowException, match="failed-1: FAILED, exit code 5") as raised:
+    with pytest.raises(AirflowException, match="exit code 5: failed-1: FAILED") as raised:
         seen["failed"]["task"].finish({}, first)
     assert not isinstance(raised.value, AirflowFailException)
     assert (second["name"], second["result"]) == ("failed-2", {"n": 2})
