@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 import psutil
 from deltalake import DeltaTable
+from sqlalchemy import NullPool, create_engine, text
 
 from jobs.settings import Settings
 from jobs.table_path import table_path
@@ -44,22 +44,21 @@ class Deployed:
 
     def edit(self, table: Table, key: str, changes: dict[str, str]) -> None:
         """Change one row; values are SQL."""
-        DeltaTable(table_path(self.settings.tables, table)).update(changes, f"{table.key[0]} = '{key}'")
+        DeltaTable(table_path(self.settings.tables, table)).update(
+            updates=changes, predicate=f"{table.key[0]} = '{key}'"
+        )
 
     # what Airflow knows
 
-    def ask(self, sql: str, *values: Any) -> list[Any]:
-        path = self.settings.deployment / "airflow" / "airflow.db"
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as database:
-            return database.execute(sql, values).fetchall()
+    def ask(self, sql: str, **values: Any) -> list[Any]:
+        own = f"sqlite:///{self.settings.deployment / 'airflow' / 'airflow.db'}"
+        engine = create_engine(self.env.get("SEMLABEL_AIRFLOW_DB", own), poolclass=NullPool)
+        with engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(text(sql), values)]
 
     def runs(self, dag_id: str) -> dict[str, str]:
-        return dict(self.ask("SELECT run_id, state FROM dag_run WHERE dag_id = ? ORDER BY id", dag_id))
-
-    def state(self, dag_id: str, task_id: str) -> str | None:
-        """The state of the task in the DAG's newest run."""
-        sql = "SELECT state FROM task_instance WHERE dag_id = ? AND task_id = ? ORDER BY queued_dttm DESC LIMIT 1"
-        return next((state for (state,) in self.ask(sql, dag_id, task_id)), None)
+        sql = "SELECT run_id, state FROM dag_run WHERE dag_id = :dag_id ORDER BY id"
+        return dict(self.ask(sql, dag_id=dag_id))
 
     def wait(self, what: str, found: Callable[[], Any], *, within_s: float = 1800) -> Any:
         until = time.monotonic() + within_s
@@ -81,8 +80,8 @@ class Deployed:
 
     def tasks(self, dag_id: str, run_id: str) -> list[Any]:
         sql = """SELECT task_id, state, try_number, queued_dttm, start_date, end_date FROM task_instance
-                 WHERE dag_id = ? AND run_id = ? AND state <> 'skipped' ORDER BY start_date"""
-        return self.ask(sql, dag_id, run_id)
+                 WHERE dag_id = :dag_id AND run_id = :run_id AND state <> 'skipped' ORDER BY start_date"""
+        return self.ask(sql, dag_id=dag_id, run_id=run_id)
 
     # its processes
 
