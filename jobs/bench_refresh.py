@@ -28,7 +28,7 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, stop_early
-from jobs.labeler_registry import register
+from jobs.labeler.registry import register
 from jobs.pins import Pins
 from jobs.score_round import Params as RoundParams
 from jobs.score_round import round_files
@@ -125,8 +125,7 @@ def _timed(seconds: Seconds, stage: str) -> Iterator[None]:
 
 def _register_labeler(settings: Settings) -> str:
     """Register the bundled labeler with small rounds; returns its alias. Its weights are never used."""
-    folder = settings.home / "labeler"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(dir=settings.home))
     for file in BUNDLED_LABELER.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     LabelerArtifact.load(folder).with_changes(round_rule=RULE).save(folder)

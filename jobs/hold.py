@@ -85,8 +85,8 @@ def figures_of(settings: Settings, pins: Pins) -> PublicationFigures:
     )
 
 
-def _pinned(pins: Pins) -> dict[Any, int]:
-    return {CATALOG: pins.catalog_delta_version, PROFILES: pins.profiles_delta_version}
+def _pinned(pins: Pins) -> dict[str, int]:
+    return {CATALOG.name: pins.catalog_delta_version, PROFILES.name: pins.profiles_delta_version}
 
 
 _CATEGORIES = """

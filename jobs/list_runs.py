@@ -10,7 +10,7 @@ from jobs.settings import Settings
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
-_STATES = (PUBLISHED, APPROVED, HELD, PINNED)  # the first that has happened
+_STATES = (PUBLISHED, APPROVED, HELD, PINNED)  # the first that has happened; maintenance and promotions pin nothing
 
 
 def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
@@ -38,8 +38,8 @@ def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
     report = settings.reports / f"{run_id}.json"
     return {
         "run_id": run_id,
-        "state": next(state for state in _STATES if any(event["event"] == state for event in events)),
-        "pins": next(event["payload"] for event in events if event["event"] == PINNED),
+        "state": next((state for state in _STATES if any(event["event"] == state for event in events)), "ended"),
+        "pins": next((event["payload"] for event in events if event["event"] == PINNED), {}),
         "events": [event for event in events if event["event"] != PINNED],
         "report": json.loads(report.read_text()) if report.exists() else None,
     }

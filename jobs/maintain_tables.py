@@ -13,11 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from jobs.ledger import PUBLISHED, append_event
+from jobs.ledger import FAILED, PUBLISHED, append_event
 from jobs.pins import PINNED, run_id_of
 from jobs.published_event import repair_published_events
-from jobs.run_ledger import FAILED, RunLedger, read_runs
+from jobs.run_ledger import RunLedger, read_runs
 from jobs.settings import Settings
+from jobs.standing_coverage import standing_coverage
 from jobs.table_admin import create_missing
 from jobs.table_path import table_exists
 from jobs.table_reader import query
@@ -53,7 +54,7 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     """
     root, now = settings.tables, datetime.now(UTC)
     create_missing(root, RUNS)
-    counts = {"published_repaired": repair_published_events(root), "runs_failed": _fail_idle_runs(settings, now)}
+    counts = {"published_repaired": repair_published_events(root), "runs_failed": fail_idle_runs(settings, now)}
     runs = read_runs(root)
     ended = [run for run in runs if run.is_over(now, settings.run_idle_hours)]
     return {
@@ -86,7 +87,7 @@ def expired(root: Path, table: Table, ended: Iterable[RunLedger], now: datetime)
         return set()
     limit = now - timedelta(days=table.kept_days)
     past = {run.run_id for run in ended if run.last_step_at < limit}
-    return past - _newest_coverage(root) if table is COVERAGE and past else past
+    return past - _standing_coverage(root) if table is COVERAGE and past else past
 
 
 def pinned_versions(table: Table, runs: Iterable[RunLedger]) -> set[int]:
@@ -95,7 +96,7 @@ def pinned_versions(table: Table, runs: Iterable[RunLedger]) -> set[int]:
     return {int(run.of(PINNED)[column]) for run in runs} if column else set()
 
 
-def _fail_idle_runs(settings: Settings, now: datetime) -> int:
+def fail_idle_runs(settings: Settings, now: datetime) -> int:
     """Write down as failed each run that is open and has done nothing for too long; return how many."""
     limit = now - timedelta(hours=settings.run_idle_hours)
     idle = [run for run in read_runs(settings.tables) if run.state == "open" and run.last_at < limit]
@@ -118,17 +119,10 @@ def _unpublished_coverage(root: Path) -> int:
     return int(query(root, sql, COVERAGE, RUNS)[0]["runs"])
 
 
-def _newest_coverage(root: Path) -> set[str]:
-    """Return the runs that hold some member's newest published coverage, or newest complete one."""
-    sql = f"""
-        WITH ranked AS (
-            SELECT run_id, row_number() OVER (
-                PARTITION BY member_id, is_complete ORDER BY pinned_at DESC, run_id DESC
-            ) AS place
-            FROM coverage WHERE run_id IN (SELECT run_id FROM runs WHERE event = '{PUBLISHED}')
-        )
-        SELECT DISTINCT run_id FROM ranked WHERE place = 1"""
-    return {row["run_id"] for row in query(root, sql, COVERAGE, RUNS)}
+def _standing_coverage(root: Path) -> set[str]:
+    """Return the runs that hold a row that some member's labels stand on, or that says why a member was left out."""
+    sql = standing_coverage(root) + "SELECT run_id FROM stands UNION SELECT run_id FROM left_out"
+    return {row["run_id"] for row in query(root, sql, COVERAGE)}
 
 
 def _by_table(root: Path, tables: Iterable[Table], count: Callable[[Table], int]) -> dict[str, int]:

@@ -59,4 +59,4 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 
 def _n_entries(settings: Settings, pins: Pins) -> int:
     sql = "SELECT count(*) AS n FROM catalog WHERE status = 'active'"
-    return int(query(settings.tables, sql, CATALOG, versions={CATALOG: pins.catalog_delta_version})[0]["n"])
+    return int(query(settings.tables, sql, CATALOG, versions={CATALOG.name: pins.catalog_delta_version})[0]["n"])

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
@@ -24,6 +22,7 @@ from jobs.coverage import published_coverage, standing
 from jobs.hold import hold_past_limits
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
+from jobs.labels_commit import LabelsBase, LostRaceError, swap_labels
 from jobs.ledger import PUBLISHED, event_payload
 from jobs.member_outcomes import to_coverage, to_labels
 from jobs.pins import Pins
@@ -38,10 +37,8 @@ from jobs.rendering import item_text, text_hash
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
-from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from jobs.tables import read, replace
-from mis_scoring.core.errors import SemlabelError
 from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
@@ -52,20 +49,12 @@ from schemas.quarantine import QUARANTINE
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.scope import SCOPE
 
-_SEQUENCE = "semlabel-labels"
-_TXN_CONF = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
-_METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
     """Which run to publish."""
 
     run_id: str
-
-
-class LostRaceError(SemlabelError):
-    """Another publisher committed first; compute again against the labels that stand now."""
 
 
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
@@ -88,33 +77,15 @@ def _publish_once(spark: SparkSession, settings: Settings, pins: Pins) -> dict[s
     root = settings.tables
     if labels_version_of(root, pins.run_id) is not None:  # another attempt committed and wrote no event
         return repair_published_event(root, pins.run_id)
-    base = _Base.of(root)
+    base = LabelsBase.of(root)
     repair_published_events(root)  # a commit without its event would hide the coverage that it stands on
     earlier = _compare_coverage(spark, root, pins)
     _compare_labels(spark, root, pins, base, earlier)
     counts = count_by(root, LABEL_CHANGES, "change", pins.run_id)
     hold_past_limits(settings, pins)
     written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
-    version = _swap(spark, root, pins.run_id, base, written) if counts else None
+    version = swap_labels(spark, root, pins.run_id, base, written) if counts else None
     return append_published(root, pins.run_id, version, counts, compared_with=base.version)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Base:
-    """`labels` as a publisher found it.
-
-    Attributes:
-        version: of the table; maintenance moves it as well.
-        n_publications: the number of the last publication in the sequence.
-    """
-
-    version: int
-    n_publications: int
-
-    @classmethod
-    def of(cls, root: Path) -> "_Base":
-        labels = DeltaTable(table_path(root, LABELS))
-        return cls(version=labels.version(), n_publications=labels.transaction_version(_SEQUENCE) or 0)
 
 
 def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
@@ -123,7 +94,8 @@ def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
     found = to_coverage(scope, candidates, read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id), pins)
     # never cached: Spark would take it for that of a later version too
-    earlier = published_coverage(spark, root, members=scope.select("member_id")).select("stands.*")
+    published = published_coverage(spark, root, members=scope.select("member_id"))
+    earlier = published.where("stands IS NOT NULL").select("stands.*")
     replace(_with_standing(found, earlier), root, COVERAGE, run_id=pins.run_id)
     return earlier
 
@@ -137,7 +109,7 @@ def _with_standing(coverage: DataFrame, earlier: DataFrame) -> DataFrame:
     return marked.withColumn("is_complete", F.col("incomplete_reason").isNull())
 
 
-def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: _Base, earlier: DataFrame) -> None:
+def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBase, earlier: DataFrame) -> None:
     """Write what the run changes of `labels` as they are at the base."""
     members = read(spark, root, COVERAGE, run_id=pins.run_id, is_complete=True)
     changes = to_changes(
@@ -164,48 +136,3 @@ def _entries(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     item_hash = text_hash(item_text(F.col("text"), load_artifact(pins).prompt))
     entries = catalog.select("qualification_id", "status", item_hash.alias("item_hash"))
     return entries.join(faulty.distinct(), "qualification_id", "left").dropDuplicates(["qualification_id"])
-
-
-def _swap(spark: SparkSession, root: Path, run_id: str, base: _Base, changes: DataFrame) -> int:
-    """Commit the changes as the publication after `base`; return the version of the commit.
-
-    Raises:
-        LostRaceError: another publisher committed in between.
-    """
-    changes.createOrReplaceTempView("changes_to_publish")
-    columns = ", ".join(LABELS.columns.names)
-    values = ", ".join(f"c.after.{name}" for name in LABELS.columns.names)
-    updates = ", ".join(f"l.{name} = c.after.{name}" for name in LABELS.columns.names)
-    merge = f"""
-        MERGE INTO delta.`{table_path(root, LABELS)}` l USING changes_to_publish c
-        ON l.member_id = c.member_id AND l.qualification_id = c.qualification_id
-        WHEN MATCHED AND c.change = 'removed' THEN DELETE
-        WHEN MATCHED THEN UPDATE SET {updates}
-        WHEN NOT MATCHED AND c.after IS NOT NULL THEN INSERT ({columns}) VALUES ({values})"""
-    number = str(base.n_publications + 1)
-    with _SessionConf(spark, dict(zip(_TXN_CONF, (_SEQUENCE, number), strict=True)) | {_METADATA_CONF: run_id}):
-        try:
-            spark.sql(merge).collect()
-        except PySparkException as error:
-            if "CONCURRENT" in str(error):
-                raise LostRaceError(f"labels moved past version {base.version} while {run_id} was published") from error
-            raise
-    version = labels_version_of(root, run_id)
-    if version is None:  # the sequence had passed the number: Delta skipped the merge
-        raise LostRaceError(f"labels moved past version {base.version} while {run_id} was published")
-    return version
-
-
-class _SessionConf:
-    """Set session configuration for a block, and take it back: other writes must not carry it."""
-
-    def __init__(self, spark: SparkSession, values: dict[str, str]) -> None:
-        self._spark, self._values = spark, values
-
-    def __enter__(self) -> None:
-        for key, value in self._values.items():
-            self._spark.conf.set(key, value)
-
-    def __exit__(self, *_: object) -> None:
-        for key in self._values:
-            self._spark.conf.unset(key)

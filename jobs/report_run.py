@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from jobs.ledger import PUBLISHED
+from jobs.ledger import HELD, PUBLISHED
 from jobs.mlflow_client import experiment_id, registry_client
 from jobs.pins import Pins
 from jobs.run_figures import (
@@ -55,8 +55,10 @@ def report_of(settings: Settings, pins: Pins) -> dict[str, Any]:
     previous, rates = previous_positive_rate(root, pins, ledger), positive_rate(root, pins)
     return {
         "run_id": pins.run_id,
-        "quality": quality(settings, pins),
+        "quality": quality(settings),
         "counts": _counts(settings, pins, ledger),
+        "held": list(ledger.of(HELD).get("reasons", [])),
+        "scope_reasons": dict(ledger.of("plan_refresh").get("reasons", {})),
         "funnel": funnel(root, pins, ledger),
         "rounds": rounds(root, pins, ledger),
         "stop_reasons": _members_by(settings, pins, "stop_reason", "is_complete"),

@@ -103,7 +103,7 @@ def positive_rate(root: Path, pins: Pins) -> dict[str, dict[str, int]]:
         JOIN catalog k ON k.qualification_id = c.qualification_id AND k.status = 'active'
         LEFT JOIN labels l ON l.member_id = c.member_id AND l.qualification_id = c.qualification_id
         WHERE c.run_id = {literal(pins.run_id)} GROUP BY 1 ORDER BY 1"""
-    at = {CATALOG: pins.catalog_delta_version}
+    at = {CATALOG.name: pins.catalog_delta_version}
     rows = query(root, sql, CANDIDATES, COVERAGE, CATALOG, LABELS, versions=at)
     return {row["category"]: {"judged": row["judged"], "accepted": row["accepted"]} for row in rows}
 

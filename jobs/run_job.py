@@ -20,7 +20,8 @@ log = logging.getLogger(__name__)
 
 SPARK_JOBS = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
 LABELER_JOBS = ("evaluate_labeler", "gate_labeler", "promote_labeler")
-PLAIN_JOBS = ("pin_inputs", "score_round", "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark
+ENGINE_JOBS = ("start_engines", "score_round", "stop_engines")
+PLAIN_JOBS = ("pin_inputs", *ENGINE_JOBS, "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
 
 

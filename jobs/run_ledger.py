@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from jobs.ledger import PUBLISHED
+from jobs.ledger import APPROVED, FAILED, HELD, PUBLISHED
 from jobs.pins import PINNED
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
-HELD, APPROVED, FAILED = "held", "approved", "failed"
+_NO_STEPS = (FAILED, "stop_engines")  # of a run that nobody goes on with
 _ROUND = re.compile(r"round_(\d+)_(\w+)")
 
 State = Literal["open", "held", "published", "failed"]
@@ -49,7 +49,7 @@ class RunLedger:
             return "published"
         if HELD in self.times and not (APPROVED in self.times and self.times[APPROVED] > self.times[HELD]):
             return "held"
-        return "failed" if FAILED in self.times and self.times[FAILED] == self.last_at else "open"
+        return "failed" if FAILED in self.times and self.times[FAILED] >= self.last_step_at else "open"
 
     @property
     def pinned_at(self) -> datetime:
@@ -63,8 +63,8 @@ class RunLedger:
 
     @property
     def last_step_at(self) -> datetime:
-        """When it last did something: failing is not a step."""
-        return max(at for event, at in self.times.items() if event != FAILED)
+        """When it last did something: failing is not a step, nor is tidying up."""
+        return max(at for event, at in self.times.items() if event not in _NO_STEPS)
 
     def is_over(self, now: datetime, idle_hours: float) -> bool:
         """Whether it is published or failed, and has done nothing since, so that nobody goes on with it."""

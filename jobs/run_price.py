@@ -107,7 +107,7 @@ def mean_tokens(root: Path, pins: Pins) -> tuple[float, float]:
     entries = f"SELECT text FROM catalog WHERE status = 'active' AND text IS NOT NULL LIMIT {TEXTS_MEASURED}"
     layout = load_artifact(pins).prompt
     tokenizer = PromptTokenizer(Path(pins.artifact_folder) / "tokenizer.json", layout)
-    versions = {PROFILES: pins.profiles_delta_version, CATALOG: pins.catalog_delta_version}
+    versions = {PROFILES.name: pins.profiles_delta_version, CATALOG.name: pins.catalog_delta_version}
     queries = [layout.render_query(row["text"]) for row in query(root, profiles, PROFILES, SCOPE, versions=versions)]
     items = [layout.render_item(row["text"]) for row in query(root, entries, CATALOG, versions=versions)]
     return (

@@ -1,12 +1,13 @@
 """Quality of the published labels against known answers, and where the supported pairs without a label were lost.
 
 A supported pair without a label was lost in one of three places: it was not retrieved, its member had stopped before
-its rank, or the scorer rejected it. Needs no Spark; memory grows with the known answers.
+its rank, or the scorer rejected it; the run that a member's labels stand on says where. Needs no Spark; memory grows
+with the known answers.
 """
 
 from typing import Any
 
-from jobs.pins import Pins
+from jobs.ledger import publications
 from jobs.settings import Settings
 from jobs.table_reader import literal, query
 from schemas.candidates import CANDIDATES
@@ -15,18 +16,29 @@ from schemas.labels import LABELS
 from schemas.reference import REFERENCE, SUPPORTED, UNKNOWN
 
 
-def quality(settings: Settings, pins: Pins) -> dict[str, Any] | None:
+def quality(settings: Settings) -> dict[str, Any] | None:
     """Compare the published labels with the known answers; None where none is known.
 
     Unknown pairs are left out and counted. A pair of a member with any known answer is unsupported unless listed.
     """
-    tables = (REFERENCE, LABELS, CANDIDATES, COVERAGE)
-    tally = query(settings.tables, _TALLY.format(run=literal(pins.run_id)), *tables)[0]
+    published = publications(settings.tables)
+    if not published:
+        return None
+    runs = ", ".join(f"({literal(run_id)}, {publication})" for run_id, publication in published.items())
+    tally = query(settings.tables, _TALLY.format(runs=runs), REFERENCE, LABELS, CANDIDATES, COVERAGE)[0]
     return rates(tally) if tally["supported"] else None
 
 
 _TALLY = f"""
-WITH published AS (
+WITH took_effect (run_id, publication) AS (VALUES {{runs}}
+), ranked AS (
+    SELECT v.run_id, v.member_id, v.depth, row_number() OVER (
+        PARTITION BY v.member_id
+        ORDER BY t.publication DESC, v.profiles_delta_version DESC, v.catalog_delta_version DESC, v.pinned_at DESC
+    ) AS place
+    FROM coverage v JOIN took_effect t ON v.run_id = t.run_id
+    WHERE v.is_complete AND v.member_id IN (SELECT member_id FROM reference)
+), published AS (
     SELECT member_id, qualification_id FROM labels WHERE member_id IN (SELECT member_id FROM reference)
 ), pairs AS (
     SELECT coalesce(r.member_id, l.member_id) AS member_id,
@@ -38,9 +50,9 @@ WITH published AS (
 ), placed AS (
     SELECT p.*, c.rank IS NOT NULL AS is_retrieved, coalesce(c.rank < v.depth, false) AS is_judged
     FROM pairs p
-    LEFT JOIN (SELECT * FROM candidates WHERE run_id = {{run}}) c
-    ON p.member_id = c.member_id AND p.qualification_id = c.qualification_id
-    LEFT JOIN (SELECT * FROM coverage WHERE run_id = {{run}}) v ON p.member_id = v.member_id
+    LEFT JOIN (SELECT * FROM ranked WHERE place = 1) v ON p.member_id = v.member_id
+    LEFT JOIN candidates c
+    ON v.run_id = c.run_id AND p.member_id = c.member_id AND p.qualification_id = c.qualification_id
 )
 SELECT count(*) FILTER (WHERE is_label AND is_supported) AS true_positives,
        count(*) FILTER (WHERE is_label AND NOT is_supported AND NOT is_unknown) AS false_positives,

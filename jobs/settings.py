@@ -30,7 +30,9 @@ class Settings(BaseSettings):
     spark_connect_url: str = Field("", description="sc://host:port of a Connect server; empty: a session of its own")
     spark_driver_memory: str = "2g"
     spark_partitions: int = Field(2, ge=1, description="partitions of a shuffle; about the cores that Spark may use")
-    ray_address: str = Field("", description="of a Ray cluster; empty: one is started for the round")
+    ray_address: str = Field(
+        "", description="of a Ray cluster, where a run's engines stay warm; empty: one is started for each round"
+    )
     mlflow_uri: str = ""
     environment: str = Field("local", description="part of a run's identity: two deployments never share a run")
 
@@ -39,9 +41,13 @@ class Settings(BaseSettings):
     candidates_per_member: int = Field(200, ge=1, description="K")
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
+    n_engines: int = Field(1, ge=1, description="engines that score at a time")
+    gpus_per_engine: float = Field(0.0, ge=0, description="a fraction such as 0.5 puts several on one GPU")
 
     run_idle_hours: float = Field(
-        48, gt=0, description="an unpublished run without an event for so long is over; above the longest round"
+        48,
+        gt=0,
+        description="an unpublished run without an event for so long is over, its engines too; above any round",
     )
     vacuum_hours: int = Field(
         168, ge=1, description="files that no version of the last hours needs are deleted; above run_idle_hours"

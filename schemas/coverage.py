@@ -11,7 +11,7 @@ COVERAGE = Table(
     name="coverage",
     key=("run_id", "member_id"),
     personal="ids",
-    kept="a year after the run; a run's rows stay while one of them is a member's newest",
+    kept="a year after the run; a run's rows stay while some member's labels stand on one of them",
     kept_days=365,
     columns=pa.schema(
         [

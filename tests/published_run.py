@@ -143,7 +143,8 @@ def _events(pinned: Pins, changes: Mapping[str, int], *, published: bool) -> dic
         "round_1_stop_early": {"reasons": {"candidates_exhausted": 1}, "goes_on": 0, "seconds": 0.5},
     }
     if published:
-        events[PUBLISHED] = {"labels_version": 1, "changes": dict(changes), "members_published": 2}
+        version = {"labels_version": 1} if changes else {"labels_version": None, "compared_with": 1}
+        events[PUBLISHED] = version | {"changes": dict(changes), "members_published": 2}
         events["publish_labels"] = {"changes": dict(changes), "seconds": 6.0}
     return events
 

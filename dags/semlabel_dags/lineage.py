@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 # job: (reads, writes); what is not here touches no table, or any
 TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pin_inputs": (("profiles", "catalog"), ("runs",)),
-    "plan_refresh": (("profiles", "coverage", "labels"), ("runs",)),
-    "retrieve_candidates": (("profiles", "catalog"), ("candidates", "embeddings", "quarantine")),
+    "plan_refresh": (("profiles", "catalog", "coverage"), ("scope", "runs")),
+    "retrieve_candidates": (("scope", "profiles", "catalog"), ("candidates", "embeddings", "quarantine")),
     "build_round": (("profiles", "catalog", "candidates", "judgments"), ("member_rounds", "texts")),
     "score_round": (("member_rounds",), ()),
     "stop_early": (("member_rounds",), ("judgments", "round_outcomes")),
     "publish_labels": (
-        ("profiles", "catalog", "candidates", "round_outcomes", "judgments"),
+        ("scope", "catalog", "candidates", "member_rounds", "round_outcomes", "judgments"),
         ("coverage", "label_changes", "labels"),
     ),
     "report_run": (("coverage", "labels", "label_changes"), ()),

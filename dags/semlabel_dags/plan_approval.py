@@ -11,7 +11,7 @@ _BODY = f"""
 | --- | --- |
 | members in scope | {{{{ {_PLAN}['members'] }}}} |
 | why | {{{{ {_PLAN}['reasons'] }}}} |
-| pairs at most | {{{{ {_PLAN}['pairs_at_most'] }}}} |
+| pairs to score at most | {{{{ {_PLAN}['pairs_at_most'] }}}} |
 | tokens at most | {{{{ {_PLAN}.get('tokens_at_most') }}}} |
 | seconds at most | {{{{ {_PLAN}.get('seconds_at_most') }}}} |
 | cost at most, USD | {{{{ {_PLAN}.get('cost_usd_at_most') }}}} |

@@ -138,9 +138,9 @@ def evaluate_labeler(
     stop_below: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="A round that accepts a smaller share is a member's last.")
     ] = 0.02,
-    engine: Annotated[str | None, typer.Option(help="A CPU engine; the deployment's when left out.")] = None,
+    engine: Annotated[str | None, typer.Option(help="As SEMLABEL_ENGINE, which is taken when left out.")] = None,
     processes: Annotated[
-        int, typer.Option(min=1, help="That score side by side, each with SEMLABEL_ENGINE_THREADS threads.")
+        int, typer.Option(min=1, help="That score side by side and share SEMLABEL_ENGINE_THREADS.")
     ] = 1,
     tie_pairs: Annotated[int, typer.Option(min=1, help="Test pairs to score by the reference as well.")] = 100_000,
     derived_members: Annotated[
@@ -169,7 +169,7 @@ def evaluate_labeler(
         name=name,
         target=target,
         engine=engine or settings.engine,
-        threads=settings.engine_threads,
+        threads=max(1, settings.engine_threads // processes),
         processes=processes,
         tie_pairs=tie_pairs,
         derived_members=derived_members,

@@ -8,7 +8,7 @@ artifact: the same evaluation makes the same artifact.
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from jobs.labeler.card import write_card
 from jobs.labeler.evaluation_slices import TEST, VALIDATION, answer_codes, members_digest, read_slices
 from jobs.labeler.judged import find_judged
 from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
-from jobs.labeler.scoring_pool import REFERENCE, ScorerSpec, ScoringPool
+from jobs.labeler.scoring_pool import ScorerSpec, ScoringPool
 from jobs.labeler.slice_scores import Scored, champion_flips, score_in_order, score_slices
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.readout import margin_of
@@ -92,9 +92,9 @@ def evaluate_work(
         reference = check_against_reference(
             slices[TEST],
             scored.margins[TEST],
-            packed=partial(score_in_order, pool, spec),
-            alone=partial(score_in_order, pool, replace(spec, engine=REFERENCE)),
-            is_exact=pool.scorer(spec).engine.batch_invariant,
+            packed=partial(score_in_order, pool, spec, by_reference=False),
+            alone=partial(score_in_order, pool, spec, by_reference=True),
+            is_exact=pool.scorers(spec)[0].engine.batch_invariant,
             threshold=threshold,
             candidates_per_round=round_rule.candidates_per_round,
             n_pairs=tie_pairs,

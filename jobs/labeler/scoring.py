@@ -1,7 +1,7 @@
 """Score evaluation members as the product does: the labeler's own prompt, an engine, groups of candidates.
 
-On the CPU engines only: the figures of an artifact are those of what serves it. Where the slices are large, a small
-model takes minutes and one of 135 million parameters hours.
+The figures of an artifact are those of what serves it. On the CPU engines a small model takes minutes where the slices
+are large, and one of 135 million parameters hours.
 """
 
 import time

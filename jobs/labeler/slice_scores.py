@@ -44,7 +44,7 @@ def score_slices(pool: ScoringPool, spec: ScorerSpec, slices: Slices, rule: Roun
     Raises:
         FaultsError: names members whose prompts the model cannot take.
     """
-    scorer = pool.scorer(spec)
+    scorer, _ = pool.scorers(spec)
     for name, members in slices.items():
         scorer.require_fit(members, where=f"{where}, slice {name}")
     found = {name: pool.score(spec, members, rank_order(members, rule), what=name) for name, members in slices.items()}
@@ -64,11 +64,11 @@ def rank_order(members: Sequence[EvaluationMember], rule: RoundRule) -> Order:
 
 
 def score_in_order(
-    pool: ScoringPool, spec: ScorerSpec, members: Sequence[EvaluationMember], order: Order
+    pool: ScoringPool, spec: ScorerSpec, members: Sequence[EvaluationMember], order: Order, *, by_reference: bool
 ) -> list[FloatArray]:
     """Return the margins alone, one array a member."""
-    what = f"{spec.engine}, groups of {order.group_size}"
-    return pool.score(spec, members, order, what=what)[0]
+    what = f"{'reference' if by_reference else spec.engine}, groups of {order.group_size}"
+    return pool.score(spec, members, order, what=what, by_reference=by_reference)[0]
 
 
 def champion_flips(
@@ -86,7 +86,7 @@ def champion_flips(
     contract = PromptContract.of(champion.prompt, champion.label_tokens)
     champion_spec = replace(spec, folder=champion_folder, contract=contract)
     test = scored.slices[TEST]
-    pool.scorer(champion_spec).require_fit(test, where=f"champion {champion.name}")
+    pool.scorers(champion_spec)[0].require_fit(test, where=f"champion {champion.name}")
     found, _ = pool.score(champion_spec, test, rank_order(test, champion.round_rule), what="champion")
     before = np.concatenate(found) >= margin_of(champion.threshold)
     matrix = FlipMatrix.of(before, scored.flat(TEST) >= margin, answer_codes(test))

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from jobs.ledger import PUBLISHED
 from jobs.metrics import names
 from jobs.metrics.names import Metric, Sample
+from jobs.standing_coverage import standing_coverage
 from jobs.table_path import table_exists, table_path
 from jobs.table_reader import query
 from schemas.catalog import CATALOG, CATEGORIES, STATUSES
@@ -27,19 +27,17 @@ from schemas.profiles import PROFILES
 from schemas.runs import RUNS
 from schemas.table import Table
 
-STALE_REASONS = ("not_covered", "profile_changed", "quarantined", "incomplete", "superseded", "conflicting")
+STALE_REASONS = ("not_covered", "profile_changed", "quarantined", "incomplete", "conflicting")
 # null, which is dropped, means that the labels are of the current profile
-_STALE = f"""
-WITH newest AS (
-    SELECT c.member_id, c.profile_hash, c.incomplete_reason,
-           row_number() OVER (PARTITION BY c.member_id ORDER BY c.pinned_at DESC, c.run_id DESC) AS place
-    FROM coverage c WHERE c.run_id IN (SELECT run_id FROM runs WHERE event = '{PUBLISHED}')
-)
-SELECT CASE WHEN n.member_id IS NULL THEN 'not_covered'
-            WHEN n.incomplete_reason IS NOT NULL THEN n.incomplete_reason
-            WHEN n.profile_hash IS DISTINCT FROM encode(sha256(p.profile_text), 'hex') THEN 'profile_changed'
+_STALE = """
+SELECT CASE WHEN l.pinned_at > s.pinned_at OR l.profiles_delta_version > s.profiles_delta_version
+                 OR l.catalog_delta_version > s.catalog_delta_version OR s.member_id IS NULL AND l.member_id IS NOT NULL
+            THEN l.incomplete_reason
+            WHEN s.member_id IS NULL THEN 'not_covered'
+            WHEN s.profile_hash IS DISTINCT FROM encode(sha256(p.profile_text), 'hex') THEN 'profile_changed'
        END AS label, count(*) AS value
-FROM profiles p LEFT JOIN newest n ON n.member_id = p.member_id AND n.place = 1 GROUP BY 1"""
+FROM profiles p LEFT JOIN stands s ON s.member_id = p.member_id LEFT JOIN left_out l ON l.member_id = p.member_id
+GROUP BY 1"""
 
 _LABELS = """
 SELECT coalesce(k.category, 'none') AS label, count(*) AS value
@@ -73,6 +71,11 @@ def _by_label(metric: Metric, sql: str, tables: tuple[Table, ...], zeros: tuple[
     return [Sample(metric=metric, value=n, labels=(label,)) for label, n in found.items() if label is not None]
 
 
+def _stale(root: Path) -> list[Sample]:
+    tables = (PROFILES, COVERAGE, RUNS)
+    return _by_label(names.STALE_MEMBERS, standing_coverage(root) + _STALE, tables, STALE_REASONS, root)
+
+
 def _row_count(metric: Metric, table: Table, root: Path) -> list[Sample]:
     return [Sample(metric=metric, value=query(root, f"SELECT count(*) AS n FROM {table.name}", table)[0]["n"])]
 
@@ -91,7 +94,7 @@ def _by_sql(metric: Metric, sql: str, *tables: Table, zeros: tuple[str, ...] = (
 
 FIGURES = (
     Figure(tables=(PROFILES,), ask=partial(_row_count, names.MEMBERS, PROFILES)),
-    _by_sql(names.STALE_MEMBERS, _STALE, PROFILES, COVERAGE, RUNS, zeros=STALE_REASONS),
+    Figure(tables=(PROFILES, COVERAGE, RUNS), ask=_stale),
     _by_sql(names.CATALOG_ENTRIES, _ENTRIES, CATALOG, zeros=STATUSES),
     _by_sql(names.PUBLISHED_LABELS, _LABELS, LABELS, CATALOG, zeros=CATEGORIES),
     Figure(tables=(JUDGMENTS,), ask=partial(_row_count, names.JUDGMENTS_STORED, JUDGMENTS)),

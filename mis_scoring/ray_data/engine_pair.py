@@ -12,21 +12,28 @@ EnginePair = tuple[Engine, Engine]
 
 
 def load_engine_pair(spec: ScoreSpec) -> EnginePair:
-    """Return engine and reference.
-
-    `module:function` names an own factory: called with the artifact's folder and `threads`, it returns both.
+    """Return engine and reference of a score stage.
 
     Raises:
         DataError: there is no such engine.
     """
-    folder = Path(spec.artifact_folder)
-    if ":" in spec.engine:
-        return _own_pair(spec.engine, folder, spec.engine_threads)
+    return load_engines(spec.engine, Path(spec.artifact_folder), threads=spec.engine_threads)
+
+
+def load_engines(name: str, folder: Path, *, threads: int) -> EnginePair:
+    """Return engine and reference of a checkpoint folder.
+
+    `module:function` names an own factory: called with the folder and `threads`, it returns both.
+
+    Raises:
+        DataError: there is no such engine.
+    """
+    if ":" in name:
+        return _own_pair(name, folder, threads)
     from mis_scoring.engines.reference import ReferenceEngine
     from mis_scoring.engines.registry import make_engine
 
-    engine = make_engine(spec.engine, folder, threads=spec.engine_threads)
-    return engine, ReferenceEngine(folder, threads=spec.engine_threads)
+    return make_engine(name, folder, threads=threads), ReferenceEngine(folder, threads=threads)
 
 
 def _own_pair(path: str, folder: Path, threads: int) -> EnginePair:

@@ -154,6 +154,6 @@ def _line(window: _Window, *, step: int, elapsed_s: float, progress: float, took
     label_loss, lm_loss, right = (sum(window.sums) / window.steps).tolist()
     return (
         f"step {step} {elapsed_s:.0f}s {progress:.0%} loss {label_loss:.4f} lm {lm_loss:.3f} right {right:.4f} "
-        f"{window.profiles / took_s:.0f} profiles/s {window.pairs / took_s:.0f} pairs/s "
+        f"{window.profiles / took_s:.1f} profiles/s {window.pairs / took_s:.1f} pairs/s "
         f"wait {window.waited_s / took_s:.0%}"
     )

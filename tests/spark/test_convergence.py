@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.labeler_registry import register
+from jobs.labeler.registry import register
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.rounds import RoundRule

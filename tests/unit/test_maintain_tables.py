@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pydantic import ValidationError
 
-from jobs.list_runs import list_runs
-from jobs.maintain_tables import Params, run
+from jobs.list_runs import list_runs, show_run
+from jobs.maintain_tables import Params, fail_idle_runs, run
 from jobs.run_job import run_job
 from jobs.run_ledger import read_run
 from jobs.settings import Settings
@@ -126,7 +126,7 @@ def test_files_of_a_pinned_version_outlive_the_vacuum_while_their_run_is_held(se
     grow_old(settings, PROFILES)
     counts = maintain(settings)
     assert counts["runs_held"] == 1 and "profiles" not in counts["files_vacuumed"]
-    at = {PROFILES: pinned.profiles_delta_version}
+    at = {PROFILES.name: pinned.profiles_delta_version}
     assert len(query(settings.tables, "SELECT profile_text FROM profiles", PROFILES, versions=at)) == 3
 
     append_events(settings.tables, "held", {"approved": {}, "published": {}}, at=NOW - 10 * DAY)
@@ -138,7 +138,7 @@ def test_young_files_and_versions_stay_readable(settings: Settings) -> None:
     before = DeltaTable(table_path(settings.tables, PROFILES)).version()
     overwrite_profiles(settings)
     assert maintain(settings)["files_vacuumed"] == {}
-    assert len(query(settings.tables, "SELECT 1 AS one FROM profiles", PROFILES, versions={PROFILES: before})) == 3
+    assert len(query(settings.tables, "SELECT 1 AS one FROM profiles", PROFILES, versions={PROFILES.name: before})) == 3
 
 
 def test_files_that_a_killed_writer_left_are_deleted(settings: Settings) -> None:
@@ -153,6 +153,7 @@ def test_files_that_a_killed_writer_left_are_deleted(settings: Settings) -> None
 def test_small_files_are_joined_but_not_those_of_a_run_that_is_going(settings: Settings) -> None:
     for number in range(5):
         put(settings.tables, JUDGMENTS, [JUDGMENT | {"item_hash": str(number)}])
+        put(settings.tables, PROFILES, [{"member_id": f"member {number}", "profile_text": "t"}])
     for name, days in (("ended", 10.0), ("going", 0.1)):
         write_run(settings.tables, name, at=NOW - days * DAY, published=name == "ended")
         write_run(settings.tables, name, at=NOW - days * DAY, published=name == "ended")
@@ -173,6 +174,8 @@ def test_a_run_that_died_is_written_down_as_failed_once_and_goes_on_if_somebody_
     assert read_run(settings.tables, "dead").state == "failed" and read_run(settings.tables, "going").state == "open"
     append_events(settings.tables, "dead", {"stop_early": {}}, at=datetime.now(UTC))
     assert read_run(settings.tables, "dead").state == "open"
+    assert fail_idle_runs(settings, NOW + 5 * DAY) == 2, "it died again, and the other one too"
+    assert read_run(settings.tables, "dead").n_failed == 2
 
 
 def test_a_published_event_that_was_lost_is_repaired(settings: Settings) -> None:
@@ -209,6 +212,7 @@ def test_maintenance_stands_in_the_ledger_and_is_no_run_of_the_list(settings: Se
     done = run_job("maintain_tables", {"trigger_id": "t"}, settings)
     assert read_run(settings.tables, done["run_id"]).of("maintain_tables")["runs_failed"] == 0
     assert [found["run_id"] for found in list_runs(settings, limit=9)] == ["weekly_full-1"]
+    assert show_run(settings, done["run_id"])["state"] == "ended"
 
 
 def test_files_must_outlive_the_runs_that_read_them(tmp_path: Path) -> None:

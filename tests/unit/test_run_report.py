@@ -28,9 +28,11 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     write_run(made.tables, "weekly_full-1", at=FIRST)
     write_run(made.tables, "daily_incremental-1", at=FIRST + timedelta(days=6), kind="daily_incremental")
     write_run(made.tables, "weekly_full-2", at=FIRST + timedelta(days=7))
-    for run_id, accepted in (("weekly_full-1", 3), ("daily_incremental-1", 0)):
+    for hours, (run_id, accepted) in enumerate((("weekly_full-1", 3), ("daily_incremental-1", 0))):
         rates = {"positive_rate": {"skill": {"judged": 6, "accepted": accepted}}}
-        append_events(made.tables, run_id, {"report_run": rates | {"seconds": 1.0}}, at=FIRST + timedelta(days=6.5))
+        append_events(
+            made.tables, run_id, {"report_run": rates | {"seconds": 1.0}}, at=FIRST + timedelta(days=6.5, hours=hours)
+        )
     yield made
 
 
@@ -81,9 +83,10 @@ def test_quality_says_where_a_supported_pair_was_lost(report: dict[str, Any]) ->
 
 
 def test_the_page_holds_the_figures_and_no_text_of_anybody(report: dict[str, Any], tmp_path: Path) -> None:
-    write_page(tmp_path / "run.html", report)
+    write_page(tmp_path / "run.html", report | {"held": ["3 labels would go"]})
     page = (tmp_path / "run.html").read_text()
     assert "weekly_full-1" in page and "profile_text holds no &lt;text&gt;" in page
+    assert "3 labels would go" in page and "first time" in page
     for name in ("ann", "bob", "cat"):
         assert PROFILE_TEXT.format(name) not in page and not re.search(rf">\s*{name}\s*<", page)
     assert not re.search(r"""(src|href)=["'](?!#)""", page), "nothing from outside is asked for"
@@ -91,7 +94,14 @@ def test_the_page_holds_the_figures_and_no_text_of_anybody(report: dict[str, Any
 
 def test_the_page_of_a_run_that_judged_nothing_is_whole(report: dict[str, Any], tmp_path: Path) -> None:
     nothing = report | {"rounds": [], "drift": [], "quality": None, "changes": {}, "quarantine": [], "against_plan": []}
-    nothing |= {"stop_reasons": {}, "left_out": {}, "elapsed_s": None, "waited_s": None, "previous_run_id": None}
+    nothing |= {
+        "scope_reasons": {},
+        "stop_reasons": {},
+        "left_out": {},
+        "elapsed_s": None,
+        "waited_s": None,
+        "previous_run_id": None,
+    }
     nothing |= {"counts": dict.fromkeys(report["counts"], 0), "funnel": dict.fromkeys(report["funnel"], 0)}
     write_page(tmp_path / "run.html", nothing)
     page = (tmp_path / "run.html").read_text()

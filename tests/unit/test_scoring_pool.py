@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jobs.labeler import scoring_pool
-from jobs.labeler.scoring_pool import REFERENCE, ScorerSpec, ScoringPool
+from jobs.labeler.scoring_pool import ScorerSpec, ScoringPool
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.evaluation.order_sensitivity import orders_of
@@ -39,9 +39,11 @@ def test_processes_change_no_bit_and_no_order(tmp_path: Path, monkeypatch: pytes
     members = made_up_members(9, seed=1)
     order = orders_of([12] * 9, group_sizes=(6, 5), seed=0)[1]
     with ScoringPool() as here, ScoringPool(2) as spread:
-        for engine in ("cascade", REFERENCE):
-            spec = ScorerSpec(folder=tmp_path, contract=contract, engine=engine, threads=1)
-            (one, cost), (other, summed) = (pool.score(spec, members, order, what=engine) for pool in (here, spread))
+        spec = ScorerSpec(folder=tmp_path, contract=contract, engine="cascade", threads=1)
+        for by_reference in (False, True):
+            (one, cost), (other, summed) = (
+                pool.score(spec, members, order, what="test", by_reference=by_reference) for pool in (here, spread)
+            )
             np.testing.assert_array_equal(np.stack(one), np.stack(other))
             assert cost.token_figures() == summed.token_figures()
             assert summed.seconds > 0.0

@@ -14,8 +14,9 @@ PLACE = re.compile(r"""\b(home|staging)(?:_root)? / f?["']([\w.-]+)""")
 
 
 def named_in_code() -> set[str]:
-    """Every folder that the code names under the deployment's home or the staging root."""
-    sources = [path.read_text() for part in ("jobs", "mis_scoring", "dags") for path in (CHECKOUT / part).rglob("*.py")]
+    """Every folder that the code names under the deployment's home or the staging root; a benchmark has its own."""
+    files = [path for part in ("jobs", "mis_scoring", "dags") for path in (CHECKOUT / part).rglob("*.py")]
+    sources = [path.read_text() for path in files if not path.name.startswith("bench_")]
     found = {match.groups() for source in sources for match in PLACE.finditer(source)}
     return {name if root == "home" else f"staging/{name}" for root, name in found}
 
