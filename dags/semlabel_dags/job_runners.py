@@ -4,10 +4,11 @@
 | --- | --- | --- |
 | plain | `process`: `semlabel job NAME` beside the worker | |
 | Spark | `process`: the same, a client of SEMLABEL_SPARK_CONNECT_URL where one is set | `spark_submit` |
-| Ray | `process`: the same, a driver of SEMLABEL_RAY_ADDRESS where one is set | |
+| Ray | `process`: the same, a driver of SEMLABEL_RAY_ADDRESS where one is set | `ray_job`: Ray's Jobs API |
 
-SEMLABEL_SPARK_JOB_RUNNER says it for the Spark jobs; SEMLABEL_JOB_RUNNER=inline runs all in the task's own process.
-Read from the environment while a DAG is parsed, so the same for dag-processor and workers.
+SEMLABEL_SPARK_JOB_RUNNER says it for the Spark jobs, SEMLABEL_RAY_JOB_RUNNER for the Ray jobs;
+SEMLABEL_JOB_RUNNER=inline runs all in the task's own process. They are read from the environment while a DAG is parsed,
+so they are the same for dag-processor and workers.
 """
 
 import os
@@ -22,11 +23,12 @@ from semlabel_dags.job_operator import JobOperator
 ENGINE_POOL = "engines"  # its slots are the engines that may run at once; `semlabel deployment up` makes it
 
 SPARK = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
-RAY = ("score_round",)
+RAY = ("start_engines", "score_round", "stop_engines")
 
 _RUNNERS = {
     "SEMLABEL_JOB_RUNNER": ("process", "inline"),
     "SEMLABEL_SPARK_JOB_RUNNER": ("process", "spark_submit"),
+    "SEMLABEL_RAY_JOB_RUNNER": ("process", "ray_job"),
 }
 _TIMEOUTS = {"score_round": timedelta(hours=12)}  # grows with the members of a round, and with nothing else
 _TIMEOUT = timedelta(hours=2)
@@ -40,7 +42,7 @@ def job_task(job: str, *, task_id: str | None = None, values: Mapping[str, str],
     """
     kwargs |= {"task_id": task_id or job, "job": job, "values": values}
     kwargs.setdefault("execution_timeout", _TIMEOUTS.get(job, _TIMEOUT))
-    if job in RAY:
+    if job == "score_round":
         kwargs.setdefault("pool", ENGINE_POOL)
     how = _runner("SEMLABEL_JOB_RUNNER")
     if how == "inline":
@@ -49,6 +51,10 @@ def job_task(job: str, *, task_id: str | None = None, values: Mapping[str, str],
         from semlabel_dags.spark_submit import SparkSubmitJob
 
         return SparkSubmitJob(**kwargs)
+    if job in RAY and _runner("SEMLABEL_RAY_JOB_RUNNER") == "ray_job":
+        from semlabel_dags.ray_job_task import RayJobTask
+
+        return RayJobTask(**kwargs)
     return JobOperator(**kwargs)
 
 

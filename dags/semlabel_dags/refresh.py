@@ -45,7 +45,7 @@ def refresh_steps(kind: str, *, before_spending: Sequence[BaseOperator] = ()) ->
         run_step("plan_refresh"),
         *before_spending,
         retrieve_candidates(),
-        *refresh_rounds(),
+        score_members(),
         publish_labels(),
         report_run(),
     )
@@ -62,8 +62,16 @@ def run_step(job: str, **kwargs: Any) -> BaseOperator:
 
 
 def retrieve_candidates() -> BaseOperator:
-    """Retrieval; without a member no round is needed."""
-    return run_step("retrieve_candidates", skip_at_zero=("members", _tasks_from(0)))
+    """Retrieval; without a member no round is needed, and no engine."""
+    return run_step("retrieve_candidates", skip_at_zero=("members", ["start_engines", *_tasks_from(0)]))
+
+
+def score_members() -> TaskGroup:
+    """The rounds between the set-up of the run's engines and their teardown, which comes after a failed round too."""
+    with TaskGroup(group_id="scoring", prefix_group_id=False) as scoring:
+        start, stop = run_step("start_engines"), run_step("stop_engines")
+        chain(start.as_setup(), *refresh_rounds(), stop.as_teardown(setups=start))
+    return scoring
 
 
 def publish_labels() -> BaseOperator:

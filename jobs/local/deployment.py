@@ -15,7 +15,7 @@ from jobs.spark_session import delta_jars
 log = logging.getLogger(__name__)
 
 _HEALTHY_WITHIN_S = 180
-_POOL = ("pools", "set", "engines")
+_POOL = ("pools", "set", "--include-deferred", "engines")  # a round on a cluster waits deferred, with its engine
 
 
 def start_deployment(settings: Settings) -> dict[str, Any]:

@@ -62,10 +62,22 @@ class Supervisor:
     def end(self) -> None:
         """End all programs, then supervisord itself, and return when it is gone."""
         self._call("shutdown")
-        gone = Retrying(
-            retry=retry_if_result(bool), stop=stop_after_delay(_STOP_S * 10), wait=wait_fixed(0.5), reraise=True
+        until_gone = Retrying(
+            retry=retry_if_result(lambda is_gone: not is_gone),
+            stop=stop_after_delay(_STOP_S * 10),  # it ends its programs one after the other
+            wait=wait_fixed(0.5),
         )
-        gone(self.is_running)
+        until_gone(self._is_gone)
+
+    def _is_gone(self) -> bool:
+        """Whether nobody answers any more; while it ends its programs it answers that it is about to."""
+        try:
+            self._call("getState")
+        except OSError:
+            return True
+        except Fault:
+            return False
+        return False
 
     def _call(self, method: str, *arguments: Any) -> Any:
         transport = SupervisorTransport(None, None, f"unix://{self._socket}")

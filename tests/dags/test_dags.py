@@ -65,6 +65,15 @@ def test_within_a_round_scores_come_between_building_and_stopping(dags: dict[str
         assert score.downstream_task_ids == {f"round_{number}.stop_early"}
 
 
+def test_the_engines_of_a_run_are_torn_down_after_its_last_round_whatever_became_of_it(dags: dict[str, Any]) -> None:
+    for kind in REFRESHES:
+        start, stop = (dags[kind].get_task(name) for name in ("start_engines", "stop_engines"))
+        assert start.is_setup and stop.is_teardown and not stop.on_failure_fail_dagrun
+        assert "start_engines" in stop.upstream_task_ids
+        assert "round_15.stop_early" in stop.upstream_task_ids
+        assert stop.task_id not in dags[kind].get_task("publish_labels").upstream_task_ids
+
+
 def test_rounds_are_scored_in_the_pool_of_the_engines_and_nothing_else_is(dags: dict[str, Any]) -> None:
     for dag in dags.values():
         in_pool = {task.task_id.split(".")[-1] for task in dag.tasks if task.pool == "engines"}
@@ -80,11 +89,11 @@ def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any
 
 def test_the_dags_know_the_jobs_as_the_command_line_does(dags: dict[str, Any]) -> None:
     from jobs.pin_inputs import MAX_ROUNDS as ALLOWED
-    from jobs.run_job import JOBS, SPARK_JOBS
-    from semlabel_dags.job_runners import SPARK
+    from jobs.run_job import ENGINE_JOBS, JOBS, SPARK_JOBS
+    from semlabel_dags.job_runners import RAY, SPARK
     from semlabel_dags.refresh import MAX_ROUNDS
 
-    assert ALLOWED == MAX_ROUNDS and SPARK == SPARK_JOBS
+    assert ALLOWED == MAX_ROUNDS and SPARK == SPARK_JOBS and RAY == ENGINE_JOBS
     assert {task.job for dag in dags.values() for task in dag.tasks if hasattr(task, "job")} <= set(JOBS)
 
 
