@@ -28,6 +28,8 @@ def airflow_env(settings: Settings, home: Path, more: Mapping[str, str] | None =
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
+        # its default forks the task's process, in which delta-rs cannot read a table
+        "AIRFLOW__OPENLINEAGE__EXECUTE_IN_THREAD": "True",
         "AIRFLOW__OPENLINEAGE__NAMESPACE": f"semlabel-{settings.environment}",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(lineage),
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
