@@ -87,6 +87,26 @@ def test_a_second_refresh_is_a_new_run_that_scores_nothing_and_changes_nothing(
     assert {k: v for k, v in second["quality"].items()} == first["quality"]
 
 
+def test_lineage_names_jobs_and_versions_and_nobodys_text(machine: Machine, first: dict[str, Any]) -> None:
+    from jobs.table_reader import query
+    from schemas.every import PROFILES
+
+    lines = (machine.home / "lineage" / "events.jsonl").read_text().splitlines()
+    ended = {event["job"]["name"]: event for event in map(json.loads, lines) if event["eventType"] == "COMPLETE"}
+    versions = {
+        (Path(table["name"]).name, side): table["facets"]["version"]["datasetVersion"]
+        for side in ("inputs", "outputs")
+        for table in ended["weekly_full.publish_labels"][side]
+    }
+    assert versions["profiles", "inputs"] == str(first["pins"]["profiles_delta_version"])
+    assert versions["catalog", "inputs"] == str(first["pins"]["catalog_delta_version"])
+    assert versions["labels", "outputs"] == "1"
+    assert "weekly_full.round_0.score_round" in ended
+    texts = query(machine.home / "tables", "SELECT profile_text AS text FROM profiles", PROFILES)
+    written = "\n".join(lines)
+    assert not any(sentence in written for row in texts for sentence in row["text"].split(". ") if len(sentence) > 20)
+
+
 def test_rounds_that_nobody_needs_are_skipped(machine: Machine, second: dict[str, Any]) -> None:
     states = machine.task_states()
     needed = second["counts"]["rounds"]
