@@ -6,7 +6,7 @@ CACHE := .cache
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup refresh test bench study lint clean
+.PHONY: help setup refresh test test-whole test-parts soak up down bench study lint clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,7 +18,7 @@ $(READY): infra/local/requirements.lock infra/local/data.lock infra/local/jars.s
 	@$(PYTHON) infra/local/check_machine.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r infra/local/uv.lock
-	$(BIN)/uv pip sync --quiet --require-hashes --python $(BIN)/python infra/local/requirements.lock
+	$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes --python $(BIN)/python infra/local/requirements.lock
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python --editable .
 	$(BIN)/python infra/local/fetch_data.py $(CACHE)/data
 	$(BIN)/python infra/local/fetch_jars.py $(CACHE)/jars
@@ -30,11 +30,29 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; 20 to 25 minutes on 2 cores."
-	@$(BIN)/python -m pytest
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 15 minutes on 2 cores."
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-whole test-parts
+
+test-whole: # whole runs through the command line and Airflow
+	@$(BIN)/python -m pytest tests/e2e tests/dags
+
+test-parts:
+	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/ray tests/spark
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+soak: setup ## The schedules on real services, with processes killed; then on PostgreSQL
+	@echo "Soak: about 30 minutes on 2 cores; needs 4 GB of memory."
+	@$(BIN)/python -m pytest -m soak --timeout=7200 tests/soak
+
+up: setup ## Start Airflow, MLflow and Spark as services on loopback
+	@echo "Up: under two minutes, 2 GB of memory; docs/operate.md says what to do next."
+	@$(BIN)/semlabel sample --if-missing
+	@$(BIN)/semlabel deployment up
+
+down: ## End the services that `make up` started
+	@$(BIN)/semlabel deployment down
 
 bench: setup ## Labels per second of each engine on this machine
 	@$(BIN)/python -m mis_scoring.bench

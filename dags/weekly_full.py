@@ -10,32 +10,15 @@ Looks at every member again with the champion labeler, and scores only the pairs
 - **Takes effect** in `publish_labels`, in one commit; a run that fails before it leaves the labels as they were.
 """
 
-from datetime import UTC, datetime
+from airflow.sdk import dag
 
-from airflow.sdk import chain, dag
-
-from semlabel_dags.refresh import DEFAULT_ARGS, pin_inputs, refresh_rounds, retrieve_candidates, run_step
+from semlabel_dags.refresh import DAG_SETTINGS, refresh_steps
 
 
-@dag(
-    schedule="0 2 * * 0",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    max_active_runs=1,
-    default_args=DEFAULT_ARGS,
-    tags=["refresh"],
-    doc_md=__doc__,
-)
+@dag(schedule="0 2 * * 0", tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
 def weekly_full() -> None:
     """Declare the tasks; see the module's text."""
-    chain(
-        pin_inputs("weekly_full"),
-        run_step("plan_refresh"),
-        retrieve_candidates(),
-        *refresh_rounds(),
-        run_step("publish_labels", is_after_rounds=True),
-        run_step("report_run", is_after_rounds=True),
-    )
+    refresh_steps("weekly_full")
 
 
 weekly_full()

@@ -6,6 +6,7 @@ no run yet. not_in_catalog: the catalog has no such active entry.
 
 from typing import Any
 
+from jobs.ledger import publications
 from jobs.settings import Settings
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
@@ -44,6 +45,8 @@ def audit_label(settings: Settings, member_id: str, qualification_id: str) -> di
 
 
 def _without_label(settings: Settings, pair: dict[str, str], covered: dict[str, Any]) -> dict[str, Any]:
+    if covered["stop_reason"] == "member_removed":
+        return {"state": "not_evaluated", "reason": "the member is gone from profiles"}
     where = f"run_id = {literal(covered['run_id'])} AND {_is_pair(pair)}"
     candidate = _one(settings, f"SELECT rank, similarity FROM candidates WHERE {where}", CANDIDATES)
     if candidate is None:
@@ -94,13 +97,14 @@ def _lineage(settings: Settings, covered: dict[str, Any]) -> dict[str, Any]:
 
 
 def _latest_coverage(settings: Settings, member_id: str) -> dict[str, Any] | None:
-    if not table_exists(settings.tables, COVERAGE):
+    """The coverage that the member's labels stand on: the complete row of the last publication."""
+    if not all(table_exists(settings.tables, table) for table in (COVERAGE, RUNS)):
         return None
-    sql = f"""
-        SELECT c.* FROM coverage c JOIN (SELECT DISTINCT run_id FROM runs WHERE event = 'published') p
-        ON c.run_id = p.run_id WHERE c.member_id = {literal(member_id)} AND c.is_complete
-        ORDER BY c.pinned_at DESC, c.run_id DESC LIMIT 1"""
-    return _one(settings, sql, COVERAGE, RUNS)
+    published = publications(settings.tables)
+    sql = f"SELECT * FROM coverage WHERE member_id = {literal(member_id)} AND is_complete"
+    rows = [row for row in query(settings.tables, sql, COVERAGE) if row["run_id"] in published]
+    newest = ("profiles_delta_version", "catalog_delta_version", "pinned_at", "run_id")
+    return max(rows, key=lambda row: (published[row["run_id"]], *(row[name] for name in newest)), default=None)
 
 
 def _uncovered(settings: Settings, member_id: str) -> dict[str, Any]:

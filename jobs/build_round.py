@@ -5,16 +5,17 @@ judgment exists for this scorer is reused, whatever run it came from: its score 
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.artifact_folder import load_artifact
-from jobs.inputs import usable_catalog, usable_profiles
 from jobs.judgments import usable_judgments
 from jobs.pins import Pins
 from jobs.rendering import item_text, query_text, text_hash
+from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import append, read, replace
@@ -41,8 +42,12 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     pins = pins_of(root, params.run_id)
     if params.round >= pins.n_rounds:
         return {"members": 0, "pairs_to_score": 0, "pairs_reused": 0}
-    pairs = _pairs_of_round(spark, settings, pins, params.round)
-    rows = to_round_rows(pairs, usable_judgments(spark, root, pins.scorer_id)).withColumns(
+    layout = load_artifact(pins).prompt
+    candidates = _candidates_of_round(spark, root, pins, params.round)
+    queries = to_queries(read(spark, root, PROFILES, version=pins.profiles_delta_version), candidates, layout)
+    entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
+    known = usable_judgments(spark, root, pins.scorer_id, queries, n_queries=n_in_scope(root, pins.run_id))
+    rows = to_round_rows(rendered(candidates, queries, entries, layout), known).withColumns(
         {"run_id": F.lit(pins.run_id), "round": F.lit(params.round)}
     )
     replace(rows, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
@@ -61,17 +66,12 @@ def _counts(settings: Settings, params: Params) -> dict[str, Any]:
     return {name: int(count) for name, count in query(settings.tables, sql, MEMBER_ROUNDS)[0].items()}
 
 
-def _pairs_of_round(spark: SparkSession, settings: Settings, pins: Pins, round: int) -> DataFrame:
-    root = settings.tables
-    layout = load_artifact(pins).prompt
-    candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
-    candidates = in_round(candidates, round, pins)
-    if round > 0:
-        before = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, round=round - 1)
-        candidates = candidates.join(before.where("goes_on"), "member_id", "left_semi")
-    profiles = usable_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
-    entries = usable_catalog(read(spark, root, CATALOG, version=pins.catalog_delta_version))
-    return rendered(candidates, profiles, entries, layout)
+def _candidates_of_round(spark: SparkSession, root: Path, pins: Pins, round: int) -> DataFrame:
+    candidates = in_round(read(spark, root, CANDIDATES, run_id=pins.run_id), round, pins)
+    if round == 0:
+        return candidates
+    before = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, round=round - 1)
+    return candidates.join(before.where("goes_on"), "member_id", "left_semi")
 
 
 def in_round(candidates: DataFrame, round: int, pins: Pins) -> DataFrame:
@@ -80,14 +80,19 @@ def in_round(candidates: DataFrame, round: int, pins: Pins) -> DataFrame:
     return candidates.where((F.col("rank") >= first) & (F.col("rank") < after))
 
 
-def rendered(candidates: DataFrame, profiles: DataFrame, entries: DataFrame, layout: PromptLayout) -> DataFrame:
+def to_queries(profiles: DataFrame, candidates: DataFrame, layout: PromptLayout) -> DataFrame:
+    """Return (member_id, query_text, query_hash) of the members with candidates; retrieval left faulty rows out."""
+    members = candidates.select("member_id").distinct()
+    text = query_text(F.col("profile_text"), layout)
+    queries = profiles.join(members, "member_id", "left_semi").select("member_id", text.alias("query_text"))
+    return queries.withColumn("query_hash", text_hash(F.col("query_text")))
+
+
+def rendered(candidates: DataFrame, queries: DataFrame, entries: DataFrame, layout: PromptLayout) -> DataFrame:
     """Return (member_id, rank, qualification_id, query_text, query_hash, item_text, item_hash)."""
-    queries = profiles.select("member_id", query_text(F.col("profile_text"), layout).alias("query_text"))
     items = entries.select("qualification_id", item_text(F.col("text"), layout).alias("item_text"))
     pairs = candidates.select("member_id", "rank", "qualification_id").join(queries, "member_id")
-    return pairs.join(items, "qualification_id").withColumns(
-        {"query_hash": text_hash(F.col("query_text")), "item_hash": text_hash(F.col("item_text"))}
-    )
+    return pairs.join(items, "qualification_id").withColumn("item_hash", text_hash(F.col("item_text")))
 
 
 def to_round_rows(pairs: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -123,5 +128,5 @@ def _keep_texts(spark: SparkSession, settings: Settings, rows: DataFrame, *, tra
         F.col("item.item_hashes").alias("text_hash"), F.lit("item").alias("kind"), F.col("item.item_texts")
     )
     texts = queries.union(items).toDF("text_hash", "kind", "text").dropDuplicates(["text_hash"])
-    known = read(spark, settings.tables, TEXTS).select("text_hash")
+    known = read(spark, settings.tables, TEXTS).select("text_hash").join(texts, "text_hash", "left_semi")
     append(texts.join(known, "text_hash", "left_anti"), settings.tables, TEXTS, transaction=transaction)

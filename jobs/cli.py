@@ -1,10 +1,12 @@
 """The command line `semlabel`. Each command parses, calls one function and prints; nothing is decided here.
 
 Every reading command has --json: one document on stdout, logs on stderr. Exit codes: 0 done, 1 a check did not hold,
-2 wrong usage, 3 bad input (all faults listed), 4 something needed is missing, 5 an engine failed.
+2 wrong usage, 3 bad input (all faults listed), 4 something needed is missing, 5 an engine failed, 70 anything else.
 """
 
 import sys
+import traceback
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +15,7 @@ from pydantic import ValidationError
 
 from jobs.command_output import AsJson, emit
 from jobs.labeler.cli import app as labeler_app
+from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
 from jobs.settings import Settings
 
@@ -22,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(labeler_app, name="labeler")
+app.add_typer(deployment_app, name="deployment")
 
 
 @app.command()
@@ -81,7 +85,7 @@ def load(
 
 @app.command()
 def refresh(
-    kind: Annotated[str, typer.Argument(help="The DAG to run: weekly_full.")] = "weekly_full",
+    kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
     candidates: Annotated[int | None, typer.Option(min=1, help="K, for this run.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -100,14 +104,21 @@ def job(
     name: Annotated[str, typer.Argument(help="A job, such as build_round.")],
     values: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value; repeat.")] = None,
     attempt: Annotated[int, typer.Option(min=1, help="Which try of the task this is.")] = 1,
+    triggered_at: Annotated[str | None, typer.Option(help="When the run was to start, ISO 8601.")] = None,
 ) -> None:
-    """Run one job, as a task does; prints its result as JSON."""
+    """Run one job, as a task does; prints its result as JSON, or {"error": message}."""
     from jobs.run_job import JOBS, run_job
+    from mis_scoring.core.errors import SemlabelError
 
     if name not in JOBS:
         raise typer.BadParameter(f"no job {name!r}; there are {', '.join(JOBS)}", param_hint="NAME")
-    pairs = [value.partition("=") for value in values or []]
-    emit(True, run_job(name, {key: value for key, _, value in pairs}, Settings(), attempt=attempt))
+    parameters = {key: value for key, _, value in (pair.partition("=") for pair in values or [])}
+    since = None if triggered_at is None else datetime.fromisoformat(triggered_at)
+    try:
+        emit(True, run_job(name, parameters, Settings(), attempt=attempt, triggered_at=since))
+    except SemlabelError as error:
+        emit(True, {"error": str(error)})
+        raise
 
 
 @app.command()
@@ -130,6 +141,19 @@ def runs(
 
 
 @app.command()
+def approve(
+    run_id: Annotated[str, typer.Argument(help="A held run; `semlabel runs` shows which are.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let a run that is past a publication limit go on."""
+    from jobs.hold import approve as approve_run
+    from jobs.render import print_approved
+
+    approved = approve_run(Settings(), run_id)
+    emit(as_json, approved, lambda: print_approved(approved))
+
+
+@app.command()
 def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> None:
     """Say which state a pair is in (accepted, rejected, not evaluated, not in the catalog) and why."""
     from jobs.audit_label import audit_label
@@ -139,9 +163,38 @@ def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> Non
     emit(as_json, found, lambda: print_audit(found))
 
 
+@app.command()
+def metrics(
+    host: Annotated[str, typer.Option(help="Address to answer at; loopback unless told.")] = "127.0.0.1",
+    once: Annotated[bool, typer.Option("--once", help="Print the metrics as text and end.")] = False,
+) -> None:
+    """Serve the deployment's metrics to Prometheus at /metrics, port SEMLABEL_METRICS_PORT."""
+    from prometheus_client import generate_latest
+
+    from jobs.metrics.exporter import registry_of, serve
+
+    settings = Settings()
+    if once:
+        sys.stdout.write(generate_latest(registry_of(settings)).decode())
+    else:
+        serve(settings, host=host, port=settings.metrics_port)
+
+
+@app.command()
+def freshness(as_json: AsJson = False) -> None:
+    """Say how old the published labels are; exit code 1 when older than SEMLABEL_FRESHNESS_LIMIT_HOURS."""
+    from jobs.freshness import check_freshness
+    from jobs.render import print_freshness
+
+    found = check_freshness(Settings())
+    emit(as_json, found, lambda: print_freshness(found))
+    if not found["is_fresh"]:
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """Run the command line; an error of ours is one clear message and its exit code."""
-    from jobs.exit_codes import exit_code_of
+    from jobs.exit_codes import UNEXPECTED, exit_code_of
     from jobs.logs import log_to_stderr
     from mis_scoring.core.errors import SemlabelError
 
@@ -154,6 +207,9 @@ def main() -> None:
     except ValidationError as error:  # a setting from the environment
         sys.stderr.write(f"settings: {error}\n")
         sys.exit(2)
+    except Exception:  # a lost connection, a full disk: told apart from ours, since a task tries it again
+        traceback.print_exc()
+        sys.exit(UNEXPECTED)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What published runs have done for each member, and which of two runs knows the newer state of a member.
+"""What published runs have done for each member, and which of two runs knows the newer state: `jobs.rules.standing` as
+columns.
 
 Scope and publishing both rest on this comparison, never on a watermark: a lost, doubled or late trigger changes
 nothing.
@@ -6,28 +7,53 @@ nothing.
 
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.ledger import PUBLISHED
+from jobs.ledger import publications
 from jobs.tables import read
 from schemas.coverage import COVERAGE
-from schemas.runs import RUNS
+
+_PUBLICATION_ORDER = ("publication", "profiles_delta_version", "catalog_delta_version", "pinned_at", "run_id")
+_PARTS = ("profiles_delta_version", "catalog_delta_version", "pinned_at")
 
 
-def latest_coverage(spark: SparkSession, root: Path) -> DataFrame:
-    """Return each member's newest complete coverage among the published runs."""
-    took_effect = read(spark, root, RUNS, event=PUBLISHED).select("run_id")
-    published = read(spark, root, COVERAGE, is_complete=True).join(took_effect, "run_id", "left_semi")
-    newest = Window.partitionBy("member_id").orderBy(F.desc("pinned_at"), F.desc("run_id"))
-    return published.withColumn("_place", F.row_number().over(newest)).where("_place = 1").drop("_place")
+def published_coverage(spark: SparkSession, root: Path, *, members: DataFrame | None = None) -> DataFrame:
+    """Return one row a member: `stands`, the coverage that its labels stand on (null before the first), and `is_open`.
+
+    Reads all coverage that is kept, and moves one partial row a member and file.
+
+    Args:
+        members: only of these (member_id), where they are few.
+    """
+    took_effect = spark.createDataFrame(sorted(publications(root).items()), "run_id string, publication bigint")
+    rows = read(spark, root, COVERAGE).join(F.broadcast(took_effect), "run_id")
+    return to_published(rows if members is None else rows.join(members, "member_id", "left_semi"))
+
+
+def to_published(coverage: DataFrame) -> DataFrame:
+    """Sum the published coverage of each member up, as `jobs.rules.standing.published` does."""
+    rest = [name for name in coverage.columns if name not in _PUBLICATION_ORDER]
+    is_left_out = ~F.col("is_complete") & (F.col("incomplete_reason") != "superseded")
+    newest = [F.max(F.when(is_left_out, F.col(part))).alias(f"left_out_{part}") for part in _PARTS]
+    whole = F.when(F.col("is_complete"), F.struct(*_PUBLICATION_ORDER, *rest))
+    found = coverage.groupBy("member_id").agg(F.max(whole).alias("stands"), *newest)
+    return found.select("member_id", "stands", _is_open().alias("is_open"))
+
+
+def _is_open() -> Column:
+    is_newer = F.lit(False)
+    for part in _PARTS:
+        is_newer = is_newer | (F.col(f"left_out_{part}") > F.col(f"stands.{part}"))
+    never_complete = F.col("stands").isNull() & F.col("left_out_pinned_at").isNotNull()
+    return never_complete | F.coalesce(is_newer, F.lit(False))
 
 
 def standing(mine: str, theirs: str) -> Column:
-    """Compare a run's pins of a member with its published ones.
+    """Compare a run's pins of a member with its published ones, as `jobs.rules.standing.standing` does.
 
     Args:
-        mine, theirs: aliases of two frames with the columns of `coverage`.
+        mine, theirs: aliases of two frames, or names of two structs, with the columns of `coverage`.
     Returns:
         null when mine may be published; "superseded" when theirs are newer in some part and older in none;
         "conflicting" when each is newer in some part.
@@ -41,23 +67,24 @@ def standing(mine: str, theirs: str) -> Column:
 
 def _profile_order(mine: str, theirs: str) -> Column:
     same = F.col(f"{mine}.profile_hash").eqNullSafe(F.col(f"{theirs}.profile_hash"))
-    by_member = F.signum(F.col(f"{theirs}.profile_version") - F.col(f"{mine}.profile_version"))
-    # a member who is gone has no version of its own, and a source may edit a text without a new version
-    by_table = F.signum(F.col(f"{theirs}.profiles_delta_version") - F.col(f"{mine}.profiles_delta_version"))
-    undecided = by_member.isNull() | (by_member == 0)
-    return F.when(same, 0).when(undecided, by_table).otherwise(by_member).cast("int")
+    by_table = _sign(mine, theirs, "profiles_delta_version")
+    by_source = F.coalesce(_sign(mine, theirs, "profile_version"), F.lit(0))
+    return F.when(same, 0).when(by_table != 0, by_table).otherwise(by_source)
 
 
 def _catalog_order(mine: str, theirs: str) -> Column:
     same = F.col(f"{mine}.catalog_version") == F.col(f"{theirs}.catalog_version")
-    difference = F.signum(F.col(f"{theirs}.catalog_delta_version") - F.col(f"{mine}.catalog_delta_version"))
-    return F.when(same, 0).otherwise(difference).cast("int")
+    return F.when(same, 0).otherwise(_sign(mine, theirs, "catalog_delta_version"))
 
 
 def _decision_order(mine: str, theirs: str) -> Column:
-    parts = ("artifact_id", "retriever_id", "candidates_per_member")
     same = F.lit(True)
-    for part in parts:
+    for part in ("artifact_id", "retriever_id", "candidates_per_member"):
         same = same & (F.col(f"{mine}.{part}") == F.col(f"{theirs}.{part}"))
-    mine_at, theirs_at = F.col(f"{mine}.pinned_at"), F.col(f"{theirs}.pinned_at")
-    return F.when(same, 0).when(theirs_at > mine_at, 1).when(theirs_at < mine_at, -1).otherwise(0)
+    return F.when(same, 0).otherwise(_sign(mine, theirs, "pinned_at"))
+
+
+def _sign(mine: str, theirs: str, part: str) -> Column:
+    """1 where theirs is newer, -1 where mine is, null where one has none."""
+    mine_at, theirs_at = F.col(f"{mine}.{part}"), F.col(f"{theirs}.{part}")
+    return F.when(theirs_at > mine_at, 1).when(theirs_at < mine_at, -1).when(theirs_at == mine_at, 0)

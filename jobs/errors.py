@@ -13,6 +13,32 @@ class CheckFailedError(SemlabelError):
     """A check did not hold; nothing was written."""
 
 
+class HeldError(CheckFailedError):
+    """A publication is past a limit and waits for a person.
+
+    Attributes:
+        run_id: what `semlabel approve` takes.
+        reasons: one sentence a limit: figure, limit, setting.
+    """
+
+    def __init__(self, run_id: str, reasons: Sequence[str]) -> None:
+        self.run_id, self.reasons = run_id, list(reasons)
+        super().__init__(
+            "\n".join(
+                [
+                    f"Run {run_id} is held; the labels are as they were:",
+                    *(f"  - {reason}" for reason in self.reasons),
+                    f"`semlabel runs {run_id}` shows the figures, table label_changes the diff. "
+                    f"`semlabel approve {run_id}` lets it go on: then run publish_labels again.",
+                ]
+            )
+        )
+
+
+class CeilingError(CheckFailedError):
+    """A plan may cost more than a setting allows; nothing was spent."""
+
+
 class FaultsError(DataError):
     """An input has faults; all of them are listed at once.
 

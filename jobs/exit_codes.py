@@ -3,6 +3,8 @@
 from jobs.errors import CheckFailedError, MissingRequirementError
 from mis_scoring.core.errors import DataError, EngineError, SemlabelError
 
+UNEXPECTED = 70  # no error of ours: the machine, the network, a bug; Python's own 1 would say "a check did not hold"
+
 _BY_ERROR: tuple[tuple[type[SemlabelError], int], ...] = (
     (CheckFailedError, 1),
     (MissingRequirementError, 4),

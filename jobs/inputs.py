@@ -3,7 +3,7 @@
 A faulty row goes to quarantine with its reason; the run goes on without it.
 """
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from jobs.rendering import text_hash
@@ -12,6 +12,28 @@ from jobs.rendering import text_hash
 def with_profile_hash(profiles: DataFrame) -> DataFrame:
     """Return the profiles with `profile_hash` computed here: scope must not depend on an upstream's hash."""
     return profiles.withColumn("profile_hash", text_hash(F.col("profile_text")))
+
+
+def current_profiles(profiles: DataFrame) -> DataFrame:
+    """Return (member_id, profile_version, profile_hash), one row a member; no hash where the row can't be used.
+
+    Texts are hashed where they are read: only hashes are moved. A row without a member_id is nobody's.
+    """
+    is_alone = F.count(F.lit(1)) == 1
+    rows = profiles.where(~_is_blank("member_id")).select(
+        "member_id",
+        "profile_version",
+        F.when(~_holds_no_text("profile_text"), text_hash(F.col("profile_text"))).alias("profile_hash"),
+    )
+    return rows.groupBy("member_id").agg(
+        F.max("profile_version").alias("profile_version"),
+        F.when(is_alone, F.max("profile_hash")).alias("profile_hash"),
+    )
+
+
+def nameless_profiles(profiles: DataFrame) -> DataFrame:
+    """Keep the rows without a member_id: no member's scope takes them in."""
+    return profiles.where(_is_blank("member_id"))
 
 
 def usable_profiles(profiles: DataFrame) -> DataFrame:
@@ -37,12 +59,20 @@ def faulty_catalog(catalog: DataFrame) -> DataFrame:
 def _with_fault(rows: DataFrame, key: str, text: str) -> DataFrame:
     same_key = Window.partitionBy(key)
     fault = (
-        F.when(F.col(key).isNull() | (F.trim(key) == ""), F.lit(f"no {key}"))
+        F.when(_is_blank(key), F.lit(f"no {key}"))
         .when(F.count(F.lit(1)).over(same_key) > 1, F.lit(f"several rows with this {key}"))
         .when(F.col(text).isNull(), F.lit(f"{text} is null"))
-        .when(~F.col(text).rlike(r"[\p{L}\p{N}\p{S}]"), F.lit(f"{text} holds no text"))
+        .when(_holds_no_text(text), F.lit(f"{text} holds no text"))
     )
     return rows.withColumn("fault", fault)
+
+
+def _is_blank(key: str) -> Column:
+    return F.col(key).isNull() | (F.trim(key) == "")
+
+
+def _holds_no_text(text: str) -> Column:
+    return F.col(text).isNull() | ~F.col(text).rlike(r"[\p{L}\p{N}\p{S}]")
 
 
 def _faults(rows: DataFrame, key: str, text: str) -> DataFrame:

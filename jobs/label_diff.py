@@ -1,6 +1,7 @@
 """The difference between the published labels and those that a run found, with the reason of each change.
 
-Pure over frames. A label whose row would be the same but for the run is no change and is not rewritten.
+`jobs.rules.labels` as columns, pure over frames. A label whose row would be the same but for the run is no change and
+is not rewritten.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -14,7 +15,7 @@ _NAMES = LABEL_COLUMNS.names
 
 
 def to_changes(
-    found: DataFrame, published: DataFrame, members: DataFrame, entries: DataFrame, covered: DataFrame
+    found: DataFrame, published: DataFrame, members: DataFrame, entries: DataFrame, earlier: DataFrame
 ) -> DataFrame:
     """Return change, reason, before and after of each label that differs.
 
@@ -23,16 +24,14 @@ def to_changes(
         published: labels before it.
         members: coverage rows of this run that may be published: only their labels may change.
         entries: (qualification_id, status, item_hash, is_quarantined) of the pinned catalog.
-        covered: each member's latest published coverage before this run.
+        earlier: the coverage that the members' labels stood on before this run.
     """
     before = _packed(published.join(members, "member_id", "left_semi"), "before")
     after = _packed(found.withColumn("since_run_id", F.lit(None).cast("string")), "after")
     joined = before.join(after, ["member_id", "qualification_id"], "full")
-    joined = joined.join(entries, "qualification_id", "left").where(_differs() & ~_is_kept())
-    joined = joined.join(_pins(members, "now"), "member_id", "left").join(
-        _pins(covered, "earlier"), "member_id", "left"
-    )
-    return joined.select(
+    joined = joined.where(_differs()).join(entries, "qualification_id", "left")
+    joined = joined.join(_pins(members, "now"), "member_id").join(_pins(earlier, "earlier"), "member_id", "left")
+    return joined.where(~_is_kept()).select(
         "member_id",
         "qualification_id",
         _change().alias("change"),
@@ -60,7 +59,12 @@ def _differs() -> Column:
 
 def _is_kept() -> Column:
     """A label of a quarantined catalog entry stays published: the entry can't be judged, which rejects nothing."""
-    return F.coalesce("is_quarantined", F.lit(False)) & F.col("after").isNull()
+    is_quarantined = F.coalesce("is_quarantined", F.lit(False))
+    return is_quarantined & F.col("after").isNull() & ~_is_member_removed()
+
+
+def _is_member_removed() -> Column:
+    return F.coalesce(F.col("now_stop_reason") == "member_removed", F.lit(False))
 
 
 def _change() -> Column:
@@ -72,7 +76,7 @@ def _reason() -> Column:
     is_new_member = F.col("earlier_artifact_id").isNull()
     profile_changed = ~F.col("now_profile_hash").eqNullSafe(F.col("earlier_profile_hash"))
     return (
-        F.when(F.col("now_stop_reason") == "member_removed", "member_removed")
+        F.when(_is_member_removed(), "member_removed")
         .when(F.col("after").isNull() & F.col("status").isNull(), "catalog_entry_removed")
         .when(F.col("after").isNull() & (F.col("status") == "retired"), "retired")
         .when(is_new_member, "first_time")

@@ -23,6 +23,9 @@ from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
 
 PUBLISHED = "published"
+HELD = "held"
+APPROVED = "approved"
+FAILED = "failed"
 
 
 @retry(
@@ -51,18 +54,39 @@ def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any]
     )
 
 
-def event_payload(root: Path, run_id: str, event: str) -> dict[str, Any] | None:
-    """Return the first payload of a run's event, or None when it has not happened."""
+def event_payload(root: Path, run_id: str, event: str, *, attempt: int | None = None) -> dict[str, Any] | None:
+    """Return the payload of a run's event, that of the first attempt unless told, or None when it has not happened."""
     of_event = f"run_id = {literal(run_id)} AND event = {literal(event)}"
+    if attempt is not None:
+        of_event += f" AND attempt = {attempt}"
     sql = f"SELECT payload FROM runs WHERE {of_event} ORDER BY attempt LIMIT 1"
     rows = query(root, sql, RUNS)
     return dict(json.loads(rows[0]["payload"])) if rows else None
+
+
+def last_event_at(root: Path, run_id: str, *, before: datetime) -> datetime | None:
+    """Return when the latest event of a run before a moment was appended, or None when there is none."""
+    sql = f"SELECT at FROM runs WHERE run_id = {literal(run_id)}"
+    earlier = [row["at"] for row in query(root, sql, RUNS) if row["at"] < before]
+    return max(earlier, default=None)
 
 
 def write_pins(root: Path, pins: Pins) -> Pins:
     """Append the pins unless the run has some already, and return those that stand."""
     append_event(root, pins.run_id, PINNED, asdict(pins))
     return pins_of(root, pins.run_id)
+
+
+def publications(root: Path) -> dict[str, int]:
+    """Return the published runs, each with the version of `labels` that it committed or found to be right.
+
+    One row a run; a run that changes nothing commits nothing, and holds from the version that it was compared with.
+    """
+    rows = query(root, f"SELECT run_id, payload FROM runs WHERE event = '{PUBLISHED}'", RUNS)
+    payloads = {row["run_id"]: json.loads(row["payload"]) for row in rows}
+    return {
+        run_id: payload["labels_version"] or payload.get("compared_with", 0) for run_id, payload in payloads.items()
+    }
 
 
 def unpublished_runs(root: Path) -> list[str]:

@@ -4,16 +4,20 @@ import json
 from typing import Any
 
 from jobs.errors import MissingRequirementError
+from jobs.ledger import APPROVED, HELD, PUBLISHED
+from jobs.pins import PINNED
 from jobs.settings import Settings
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
-_STATES = ("published", "pinned")  # the first that has happened
+_STATES = (PUBLISHED, APPROVED, HELD, PINNED)  # the first that has happened; maintenance and promotions pin nothing
 
 
 def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
     """Return one line a run: state, pinned versions, counts; newest first."""
-    newest = f"SELECT run_id, max(at) AS last FROM runs GROUP BY run_id ORDER BY last DESC LIMIT {limit}"
+    newest = f"""
+        SELECT run_id, max(at) AS last FROM runs WHERE run_id IN (SELECT run_id FROM runs WHERE event = 'pinned')
+        GROUP BY run_id ORDER BY last DESC LIMIT {limit}"""  # table maintenance stands in the ledger too, and pins none
     ids = [row["run_id"] for row in query(settings.tables, newest, RUNS)]
     return [_line(show_run(settings, run_id)) for run_id in ids]
 
@@ -34,9 +38,9 @@ def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
     report = settings.reports / f"{run_id}.json"
     return {
         "run_id": run_id,
-        "state": next(state for state in _STATES if any(event["event"] == state for event in events)),
-        "pins": next(event["payload"] for event in events if event["event"] == "pinned"),
-        "events": [event for event in events if event["event"] != "pinned"],
+        "state": next((state for state in _STATES if any(event["event"] == state for event in events)), "ended"),
+        "pins": next((event["payload"] for event in events if event["event"] == PINNED), {}),
+        "events": [event for event in events if event["event"] != PINNED],
         "report": json.loads(report.read_text()) if report.exists() else None,
     }
 

@@ -10,19 +10,14 @@ from jobs.pins import Pins
 from jobs.round_rule import is_accepted
 
 
-def to_coverage(
-    profiles: DataFrame, gone: DataFrame, candidates: DataFrame, outcomes: DataFrame, pins: Pins
-) -> DataFrame:
+def to_coverage(scope: DataFrame, candidates: DataFrame, outcomes: DataFrame, pins: Pins) -> DataFrame:
     """Return one row a member in scope, with the columns of `coverage`.
 
     Args:
-        profiles: all pinned profiles, faulty ones too, one row a member.
-        gone: member_id of members with labels and no profile.
-        outcomes: `round_outcomes` of the run.
+        scope, candidates, outcomes: of the run.
     """
-    members = profiles.select(
-        "member_id", "profile_version", "profile_hash", F.lit(False).alias("is_gone")
-    ).unionByName(gone.select("member_id", F.lit(True).alias("is_gone")), allowMissingColumns=True)
+    is_gone = (F.col("reason") == "member_removed").alias("is_gone")
+    members = scope.select("member_id", "profile_version", "profile_hash", is_gone)
     proposed = candidates.groupBy("member_id").agg(F.count(F.lit(1)).cast("int").alias("candidates"))
     joined = members.join(proposed, "member_id", "left").join(_judged(outcomes), "member_id", "left")
     return _with_state(joined, pins).withColumns(

@@ -1,11 +1,13 @@
 """Resolve every moving thing of a run once: table versions, the labeler behind its alias, parameters.
 
-The first pin of a run wins; a second attempt, or the same trigger fired twice, reads it back. Also repairs the
+The first pin of a run wins; a second attempt, or the same trigger fired twice, reads it back. Pins are a snapshot, so
+those of two runs are never newer in one part and older in another, but for clocks that differ. Also repairs the
 `published` event of an earlier run that ended between its commit on `labels` and the event.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from jobs.catalog_version import catalog_version_of
@@ -15,14 +17,17 @@ from jobs.labeler.registry import PinnedLabeler, pin_labeler
 from jobs.ledger import event_payload, write_pins
 from jobs.pins import PINNED, Pins, run_id_of
 from jobs.published_event import repair_published_events
+from jobs.rules.scope import LOOKS_AFTER
 from jobs.settings import Settings
 from jobs.table_admin import create_missing, current_version, require
 from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.errors import DataError
 from schemas.catalog import CATALOG
 from schemas.every import RUN_TABLES
 from schemas.profiles import PROFILES
 
 MAX_ROUNDS = 16  # as many rounds as the DAGs declare
+_SNAPSHOT_ATTEMPTS = 100  # of milliseconds each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +39,14 @@ class Params:
 
 
 def run(settings: Settings, params: Params) -> dict[str, Any]:
-    """Pin the run unless it is pinned, and return its id with the pins that stand."""
+    """Pin the run unless it is pinned, and return its id with the pins that stand.
+
+    Raises:
+        DataError: there is no such kind.
+    """
     root = settings.tables
+    if params.kind not in LOOKS_AFTER:
+        raise DataError(f"kind {params.kind!r} is no kind of refresh; there are {', '.join(LOOKS_AFTER)}")
     require(root, PROFILES, CATALOG)
     create_missing(root, *RUN_TABLES)
     repaired = repair_published_events(root)
@@ -49,14 +60,14 @@ def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
     labeler = pin_labeler(settings)
     _require_few_rounds(settings, labeler.artifact)
     root = settings.tables
-    catalog_delta_version = current_version(root, CATALOG)
+    profiles_delta_version, catalog_delta_version, pinned_at = _snapshot(root)
     unvalidated_reason = _unvalidated_reason(settings, labeler)
     return Pins(
         run_id=run_id,
         kind=params.kind,
         trigger_id=params.trigger_id,
-        pinned_at=datetime.now(UTC).isoformat(),
-        profiles_delta_version=current_version(root, PROFILES),
+        pinned_at=pinned_at.isoformat(),
+        profiles_delta_version=profiles_delta_version,
         catalog_delta_version=catalog_delta_version,
         catalog_version=catalog_version_of(root, catalog_delta_version),
         labeler=labeler.name,
@@ -73,6 +84,23 @@ def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
         is_validated=not unvalidated_reason,
         unvalidated_reason=unvalidated_reason,
     )
+
+
+def _snapshot(root: Path) -> tuple[int, int, datetime]:
+    """Return the versions of profiles and catalog, and a time at which both were the current ones."""
+    for _ in range(_SNAPSHOT_ATTEMPTS):
+        versions = _input_versions(root)
+        now = datetime.now(UTC)
+        if _input_versions(root) == versions:
+            return *versions, now
+    raise CheckFailedError(
+        f"profiles or catalog under {root} moved at each of {_SNAPSHOT_ATTEMPTS} looks: write them in fewer commits, "
+        "or start the run again when they are written."
+    )
+
+
+def _input_versions(root: Path) -> tuple[int, int]:
+    return current_version(root, PROFILES), current_version(root, CATALOG)
 
 
 def _retriever_id(settings: Settings) -> str:

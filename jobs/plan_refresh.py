@@ -1,22 +1,27 @@
 """Say which members are in scope and why, and how much the run may cost at most, before anything is spent.
 
-A weekly full refresh looks at every member again; the reasons say what a comparison with the published coverage found.
+Compares every profile and all published coverage, by hashes; writes a row a member in scope. The first plan of a run
+stands: every later attempt reads it back.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from jobs.coverage import latest_coverage
-from jobs.inputs import usable_profiles, with_profile_hash
+from jobs.coverage import published_coverage
+from jobs.inputs import current_profiles
 from jobs.pins import Pins
+from jobs.published_event import count_by
+from jobs.run_price import price_of, refuse_above_ceiling
+from jobs.scope import to_scope
 from jobs.settings import Settings
-from jobs.table_reader import pins_of
-from jobs.tables import read
-from schemas.labels import LABELS
+from jobs.table_reader import pins_of, query
+from jobs.tables import append, read
+from schemas.catalog import CATALOG
 from schemas.profiles import PROFILES
+from schemas.scope import SCOPE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,44 +32,31 @@ class Params:
 
 
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
-    """Count the members in scope by reason, and the pairs at most."""
+    """Write `scope` of the run, and price it.
+
+    Returns:
+        members, reasons, members_removed; pairs, tokens, seconds and cost_usd at most, null where not known.
+    Raises:
+        CeilingError: the run may cost more than a setting allows.
+    """
     root = settings.tables
     pins = pins_of(root, params.run_id)
-    profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
-    in_scope = scope(usable_profiles(profiles), latest_coverage(spark, root), pins)
-    reasons = {row.reason: row["count"] for row in in_scope.groupBy("reason").count().collect()}
-    gone = read(spark, root, LABELS).select("member_id").distinct().join(profiles, "member_id", "left_anti")
-    members = sum(reasons.values())
+    profiles = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    found = to_scope(profiles, published_coverage(spark, root), pins, n_entries=_n_entries(settings, pins))
+    rows = found.withColumn("run_id", F.lit(pins.run_id))
+    append(rows, root, SCOPE, transaction=f"{pins.run_id}:scope")
+    reasons = count_by(root, SCOPE, "reason", pins.run_id)
+    price = price_of(settings, pins)
+    refuse_above_ceiling(price, settings)
+    removed = reasons.pop("member_removed", 0)
     return {
-        "members": members,
+        "members": sum(reasons.values()),
         "reasons": reasons,
-        "members_removed": gone.count(),
-        "pairs_at_most": members * pins.candidates_per_member,
+        "members_removed": removed,
+        **price.as_dict(),
     }
 
 
-def scope(profiles: DataFrame, covered: DataFrame, pins: Pins) -> DataFrame:
-    """Return (member_id, reason) of every usable profile; the first reason that holds.
-
-    Args:
-        covered: each member's latest published coverage.
-    """
-    before = covered.select("member_id", *(F.col(name).alias(f"before_{name}") for name in _COMPARED))
-    return profiles.join(before, "member_id", "left").select("member_id", _reason(pins).alias("reason"))
-
-
-_COMPARED = ("profile_hash", "catalog_version", "artifact_id", "retriever_id", "candidates_per_member")
-
-
-def _reason(pins: Pins) -> Column:
-    retrieval_differs = (F.col("before_retriever_id") != pins.retriever_id) | (
-        F.col("before_candidates_per_member") != pins.candidates_per_member
-    )
-    return (
-        F.when(F.col("before_profile_hash").isNull(), "first_time")
-        .when(F.col("before_profile_hash") != F.col("profile_hash"), "profile_changed")
-        .when(F.col("before_catalog_version") != pins.catalog_version, "catalog_changed")
-        .when(F.col("before_artifact_id") != pins.artifact_id, "artifact_changed")
-        .when(retrieval_differs, "retrieval_changed")
-        .otherwise("unchanged")
-    )
+def _n_entries(settings: Settings, pins: Pins) -> int:
+    sql = "SELECT count(*) AS n FROM catalog WHERE status = 'active'"
+    return int(query(settings.tables, sql, CATALOG, versions={CATALOG.name: pins.catalog_delta_version})[0]["n"])

@@ -1,49 +1,53 @@
 """Publish what a run found: coverage and changes first, then ONE Delta commit on `labels`.
 
-That commit is the moment the run takes effect. It is a compare-and-swap: computed against `labels` at version v, under
-transaction number v+1 of a sequence that all publishers share, so of two that read v one loses and computes again. A
-member whose published pins are newer is left out (superseded): a publisher that comes late never wins over a newer one.
+That commit is the moment the run takes effect. It is a compare-and-swap: computed against `labels` after n
+publications, as number n+1 of a transaction sequence that all publishers share, so of two that saw n one loses and
+computes again. A member whose published pins are newer is left out (superseded): a publisher that comes late never wins
+over a newer one. Past a limit the run is held, with its coverage and changes written and the labels as they were.
+
+Work grows with the members in scope and their pairs. Read as a whole: the judgments of the scorer (three columns), the
+labels, the published coverage and the catalog; nothing of them is moved but the rows of members in scope.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from jobs.artifact_folder import load_artifact
-from jobs.coverage import latest_coverage, standing
-from jobs.inputs import with_profile_hash
+from jobs.coverage import published_coverage, standing
+from jobs.hold import hold_past_limits
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
+from jobs.labels_commit import LabelsBase, LostRaceError, swap_labels
 from jobs.ledger import PUBLISHED, event_payload
 from jobs.member_outcomes import to_coverage, to_labels
 from jobs.pins import Pins
-from jobs.published_event import append_published, count_by, labels_version_of, repair_published_event
+from jobs.published_event import (
+    append_published,
+    count_by,
+    labels_version_of,
+    repair_published_event,
+    repair_published_events,
+)
 from jobs.rendering import item_text, text_hash
+from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
-from jobs.table_admin import current_version
-from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from jobs.tables import read, replace
-from mis_scoring.core.errors import SemlabelError
 from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
 from schemas.member_rounds import MEMBER_ROUNDS
-from schemas.profiles import PROFILES
 from schemas.quarantine import QUARANTINE
 from schemas.round_outcomes import ROUND_OUTCOMES
-
-_SEQUENCE = "semlabel-labels"
-_TXN_CONF = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
-_METADATA_CONF = "spark.databricks.delta.commitInfo.userMetadata"
+from schemas.scope import SCOPE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +55,6 @@ class Params:
     """Which run to publish."""
 
     run_id: str
-
-
-class LostRaceError(SemlabelError):
-    """Another publisher committed first; compute again against the labels that stand now."""
 
 
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
@@ -69,58 +69,64 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
             wait=wait_random_exponential(max=20),
             reraise=True,
         )
-        done = losers_try_again(_publish_once, spark, root, pins)
+        done = losers_try_again(_publish_once, spark, settings, pins)
     return done
 
 
-def _publish_once(spark: SparkSession, root: Path, pins: Pins) -> dict[str, Any]:
+def _publish_once(spark: SparkSession, settings: Settings, pins: Pins) -> dict[str, Any]:
+    root = settings.tables
     if labels_version_of(root, pins.run_id) is not None:  # another attempt committed and wrote no event
         return repair_published_event(root, pins.run_id)
-    base = current_version(root, LABELS)
-    covered = latest_coverage(spark, root)  # never cached: Spark would take it for that of a later version too
-    coverage = _standing_coverage(_coverage(spark, root, pins), covered)
-    replace(coverage, root, COVERAGE, run_id=pins.run_id)
+    base = LabelsBase.of(root)
+    repair_published_events(root)  # a commit without its event would hide the coverage that it stands on
+    earlier = _compare_coverage(spark, root, pins)
+    _compare_labels(spark, root, pins, base, earlier)
+    counts = count_by(root, LABEL_CHANGES, "change", pins.run_id)
+    hold_past_limits(settings, pins)
+    written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
+    version = swap_labels(spark, root, pins.run_id, base, written) if counts else None
+    return append_published(root, pins.run_id, version, counts, compared_with=base.version)
+
+
+def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
+    """Write the run's coverage, and return the coverage that the labels of its members stood on before."""
+    scope = read(spark, root, SCOPE, run_id=pins.run_id)
+    candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
+    found = to_coverage(scope, candidates, read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id), pins)
+    # never cached: Spark would take it for that of a later version too
+    published = published_coverage(spark, root, members=scope.select("member_id"))
+    earlier = published.where("stands IS NOT NULL").select("stands.*")
+    replace(_with_standing(found, earlier), root, COVERAGE, run_id=pins.run_id)
+    return earlier
+
+
+def _with_standing(coverage: DataFrame, earlier: DataFrame) -> DataFrame:
+    """Mark the members whose published pins are newer than the run's as left out."""
+    joined = coverage.alias("mine").join(earlier.alias("theirs"), "member_id", "left")
+    reason = F.coalesce(standing("mine", "theirs"), F.col("mine.incomplete_reason"))
+    marked = joined.select("mine.*", reason.alias("left_out")).drop("incomplete_reason")
+    marked = marked.withColumnRenamed("left_out", "incomplete_reason")
+    return marked.withColumn("is_complete", F.col("incomplete_reason").isNull())
+
+
+def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBase, earlier: DataFrame) -> None:
+    """Write what the run changes of `labels` as they are at the base."""
     members = read(spark, root, COVERAGE, run_id=pins.run_id, is_complete=True)
     changes = to_changes(
         _found_labels(spark, root, pins, members),
-        read(spark, root, LABELS, version=base),
+        read(spark, root, LABELS, version=base.version),
         members,
         _entries(spark, root, pins),
-        covered,
-    ).withColumn("run_id", F.lit(pins.run_id))
-    replace(changes, root, LABEL_CHANGES, run_id=pins.run_id)
-    counts = count_by(root, LABEL_CHANGES, "change", pins.run_id)
-    written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
-    version = _swap(spark, root, pins.run_id, base, written) if counts else None
-    return append_published(root, pins.run_id, version, counts)
-
-
-def _coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
-    profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
-    one_each = profiles.where("member_id IS NOT NULL").dropDuplicates(["member_id"])
-    labelled = read(spark, root, LABELS).select("member_id").distinct()
-    return to_coverage(
-        one_each,
-        labelled.join(one_each, "member_id", "left_anti"),
-        read(spark, root, CANDIDATES, run_id=pins.run_id),
-        read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id),
-        pins,
+        earlier,
     )
-
-
-def _standing_coverage(coverage: DataFrame, covered: DataFrame) -> DataFrame:
-    """Mark the members whose published pins are newer than the run's as left out."""
-    joined = coverage.alias("mine").join(covered.alias("theirs"), "member_id", "left")
-    left_out = joined.select("member_id", standing("mine", "theirs").alias("left_out"))
-    reason = F.coalesce("left_out", "incomplete_reason")
-    marked = coverage.join(left_out, "member_id").withColumn("incomplete_reason", reason)
-    return marked.withColumn("is_complete", F.col("incomplete_reason").isNull()).drop("left_out")
+    replace(changes.withColumn("run_id", F.lit(pins.run_id)), root, LABEL_CHANGES, run_id=pins.run_id)
 
 
 def _found_labels(spark: SparkSession, root: Path, pins: Pins, members: DataFrame) -> DataFrame:
     rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id)
-    pairs = judged_pairs(rounds, usable_judgments(spark, root, pins.scorer_id))
-    return to_labels(pairs, read(spark, root, CANDIDATES, run_id=pins.run_id), members, pins)
+    known = usable_judgments(spark, root, pins.scorer_id, rounds, n_queries=n_in_scope(root, pins.run_id))
+    candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
+    return to_labels(judged_pairs(rounds, known), candidates, members, pins)
 
 
 def _entries(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
@@ -130,47 +136,3 @@ def _entries(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     item_hash = text_hash(item_text(F.col("text"), load_artifact(pins).prompt))
     entries = catalog.select("qualification_id", "status", item_hash.alias("item_hash"))
     return entries.join(faulty.distinct(), "qualification_id", "left").dropDuplicates(["qualification_id"])
-
-
-def _swap(spark: SparkSession, root: Path, run_id: str, base: int, changes: DataFrame) -> int:
-    """Commit the changes on top of `labels` at version `base`; return the version of the commit.
-
-    Raises:
-        LostRaceError: another publisher committed in between.
-    """
-    changes.createOrReplaceTempView("changes_to_publish")
-    columns = ", ".join(LABELS.columns.names)
-    values = ", ".join(f"c.after.{name}" for name in LABELS.columns.names)
-    updates = ", ".join(f"l.{name} = c.after.{name}" for name in LABELS.columns.names)
-    merge = f"""
-        MERGE INTO delta.`{table_path(root, LABELS)}` l USING changes_to_publish c
-        ON l.member_id = c.member_id AND l.qualification_id = c.qualification_id
-        WHEN MATCHED AND c.change = 'removed' THEN DELETE
-        WHEN MATCHED THEN UPDATE SET {updates}
-        WHEN NOT MATCHED AND c.after IS NOT NULL THEN INSERT ({columns}) VALUES ({values})"""
-    with _SessionConf(spark, dict(zip(_TXN_CONF, (_SEQUENCE, str(base + 1)), strict=True)) | {_METADATA_CONF: run_id}):
-        try:
-            spark.sql(merge).collect()
-        except PySparkException as error:
-            if "CONCURRENT" in str(error):
-                raise LostRaceError(f"labels moved past version {base} while {run_id} was published") from error
-            raise
-    version = labels_version_of(root, run_id)
-    if version is None:  # the sequence had passed base + 1: Delta skipped the merge
-        raise LostRaceError(f"labels moved past version {base} while {run_id} was published")
-    return version
-
-
-class _SessionConf:
-    """Set session configuration for a block, and take it back: other writes must not carry it."""
-
-    def __init__(self, spark: SparkSession, values: dict[str, str]) -> None:
-        self._spark, self._values = spark, values
-
-    def __enter__(self) -> None:
-        for key, value in self._values.items():
-            self._spark.conf.set(key, value)
-
-    def __exit__(self, *_: object) -> None:
-        for key in self._values:
-            self._spark.conf.unset(key)

@@ -14,10 +14,15 @@ from schemas.labels import LABELS
 from schemas.table import Table
 
 
+def committed_runs(root: Path) -> dict[str, int]:
+    """Return the version of each commit on `labels` that carries a run's id; as far back as Delta keeps its log."""
+    history = DeltaTable(table_path(root, LABELS)).history()
+    return {commit["userMetadata"]: int(commit["version"]) for commit in history if commit.get("userMetadata")}
+
+
 def labels_version_of(root: Path, run_id: str) -> int | None:
     """Return the version of the commit on `labels` that carries the run's id."""
-    history = DeltaTable(table_path(root, LABELS)).history()
-    return next((int(commit["version"]) for commit in history if commit.get("userMetadata") == run_id), None)
+    return committed_runs(root).get(run_id)
 
 
 def count_by(root: Path, table: Table, column: str, run_id: str) -> dict[Any, int]:
@@ -26,15 +31,19 @@ def count_by(root: Path, table: Table, column: str, run_id: str) -> dict[Any, in
     return {row["what"]: row["n"] for row in query(root, sql, table)}
 
 
-def append_published(root: Path, run_id: str, version: int | None, counts: dict[str, int]) -> dict[str, Any]:
+def append_published(
+    root: Path, run_id: str, version: int | None, counts: dict[str, int], *, compared_with: int
+) -> dict[str, Any]:
     """Append the event that closes a run's publication, and return it.
 
     Args:
         version: of the commit on `labels`; None where the run changed nothing.
+        compared_with: the version of `labels` that the changes were computed against.
     """
     left_out = count_by(root, COVERAGE, "incomplete_reason", run_id)
     payload = {
         "labels_version": version,  # null: the run changed nothing and made no commit
+        "compared_with": compared_with,
         "changes": counts,
         "members_published": left_out.pop(None, 0),
         "members_left_out": left_out,
@@ -45,14 +54,14 @@ def append_published(root: Path, run_id: str, version: int | None, counts: dict[
 
 def repair_published_event(root: Path, run_id: str) -> dict[str, Any]:
     """Append the missing `published` event of a run whose id stands in the history of `labels`."""
-    counts = count_by(root, LABEL_CHANGES, "change", run_id)
-    return append_published(root, run_id, labels_version_of(root, run_id), counts)
+    counts, version = count_by(root, LABEL_CHANGES, "change", run_id), committed_runs(root)[run_id]
+    return append_published(root, run_id, version, counts, compared_with=version - 1)
 
 
 def repair_published_events(root: Path) -> int:
     """Repair every run that committed to `labels` and ended before its event; return how many."""
     open_runs = unpublished_runs(root)
-    broken = [run_id for run_id in open_runs if labels_version_of(root, run_id) is not None] if open_runs else []
+    broken = sorted(committed_runs(root).keys() & open_runs) if open_runs else []
     for run_id in broken:
         repair_published_event(root, run_id)
     return len(broken)

@@ -22,7 +22,7 @@ def print_report(report: dict[str, Any], settings: Settings) -> None:
     _print_pairs("Members left out", report["left_out"])
     _print_pairs("Labels changed", report["changes"])
     _print_pairs("Seconds by stage", {step: f"{seconds:.1f}" for step, seconds in report["seconds"].items()})
-    _console.print(f"\nTables   {settings.tables}\nReport   {settings.reports / (report['run_id'] + '.json')}")
+    _console.print(f"\nTables   {settings.tables}\nReport   {settings.reports / (report['run_id'] + '.html')}")
     _console.print(f"MLflow   {settings.tracking_uri}\n\nNext, try", soft_wrap=True)
     _console.print(
         "  semlabel runs\n  semlabel audit MEMBER QUALIFICATION\n  semlabel refresh weekly_full --candidates 250"
@@ -87,6 +87,25 @@ def print_run(run: dict[str, Any]) -> None:
         _console.print(f"  {event['at'][:19]}  {event['event']:<28} {event['payload']}", soft_wrap=True)
 
 
+def print_freshness(found: dict[str, Any]) -> None:
+    """Print how old the labels are."""
+    limit = f"{found['limit_hours']:g} h are allowed"
+    if found["age_hours"] is None:
+        _console.print(f"[bold]stale[/bold]: no run has published labels yet; {limit}")
+    else:
+        word = "fresh" if found["is_fresh"] else "stale"
+        age = f"the labels are as of {found['age_hours']:.1f} h ago ({found['run_id']})"
+        _console.print(f"[bold]{word}[/bold]: {age}; {limit}", soft_wrap=True)
+
+
+def print_approved(approved: dict[str, Any]) -> None:
+    """Print what was approved, and how the run goes on."""
+    _console.print(f"[bold]{approved['run_id']}[/bold] approved")
+    for reason in approved["approved"]:
+        _console.print(f"  {reason}", soft_wrap=True)
+    _console.print(f"Next: {approved['next']}", soft_wrap=True)
+
+
 def print_audit(found: dict[str, Any]) -> None:
     """Print a pair's state, the reason, and the evidence."""
     _console.print(f"[bold]{found['state']}[/bold]: {found['reason']}")
@@ -100,3 +119,13 @@ def print_checks(checks: Sequence[Check]) -> None:
     for check in checks:
         mark = "ok" if check.is_ok else ("--" if check.is_optional else "NO")
         _console.print(f"{mark}  {check.name:<14}{check.message}", soft_wrap=True)
+
+
+def print_deployment(status: dict[str, Any]) -> None:
+    """Print where the services are, and the state of each."""
+    for name in ("airflow", "login", "mlflow", "logs"):
+        _console.print(f"{name:<8} {status[name]}", soft_wrap=True)
+    table = Table("service", "state", "pid", box=None)
+    for one in status["services"]:
+        table.add_row(one["name"], one["state"], str(one["pid"] or _UNKNOWN))
+    _console.print(table if status["services"] else "nothing runs: `semlabel deployment up` starts it")

@@ -1,24 +1,33 @@
-"""Say what a run did: quality where answers are known, counts, stop reasons, tokens, seconds; to a file and to MLflow.
+"""Say what a run did, quality first: `<reports>/<run_id>.json` and `.html`, and its figures in MLflow.
 
-Quality leads. A supported pair without a label was lost in one of three places: it was not retrieved, its member had
-stopped before its rank, or the scorer rejected it. Needs no Spark; memory grows with the known answers.
+Needs no Spark. Counts and versions only: no member is named and no text is quoted.
 """
 
 import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from jobs.ledger import PUBLISHED
+from jobs.ledger import HELD, PUBLISHED
 from jobs.mlflow_client import experiment_id, registry_client
 from jobs.pins import Pins
+from jobs.run_figures import (
+    against_plan,
+    drift,
+    funnel,
+    positive_rate,
+    previous_positive_rate,
+    quarantined,
+    rounds,
+    summed_over_rounds,
+)
+from jobs.run_ledger import RunLedger, read_run
+from jobs.run_page import write_page
+from jobs.run_quality import quality
 from jobs.settings import Settings
 from jobs.table_reader import literal, pins_of, query
-from schemas.candidates import CANDIDATES
 from schemas.coverage import COVERAGE
 from schemas.labels import LABELS
 from schemas.quarantine import QUARANTINE
-from schemas.reference import REFERENCE, SUPPORTED, UNKNOWN
-from schemas.runs import RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,83 +38,43 @@ class Params:
 
 
 def run(settings: Settings, params: Params) -> dict[str, Any]:
-    """Write `<reports>/<run_id>.json`, log its figures to MLflow, and return the counts."""
-    pins = pins_of(settings.tables, params.run_id)
-    events = _events(settings, pins)
-    report = {
+    """Write the run's report, log its figures to MLflow, and return the counts and the positive rate by category."""
+    report = report_of(settings, pins_of(settings.tables, params.run_id))
+    settings.reports.mkdir(parents=True, exist_ok=True)
+    path = settings.reports / f"{params.run_id}.json"
+    path.write_text(json.dumps(report, indent=2, sort_keys=True), encoding="utf-8")
+    write_page(path.with_suffix(".html"), report)
+    _log_metrics(settings, report)
+    return {"run_id": params.run_id, **report["counts"], "positive_rate": report["positive_rate"]}
+
+
+def report_of(settings: Settings, pins: Pins) -> dict[str, Any]:
+    """Return all figures of a run, as `<run_id>.json` holds them."""
+    root = settings.tables
+    ledger = read_run(root, pins.run_id)
+    previous, rates = previous_positive_rate(root, pins, ledger), positive_rate(root, pins)
+    return {
         "run_id": pins.run_id,
-        "quality": quality(settings, pins),
-        "counts": _counts(settings, pins, events),
+        "quality": quality(settings),
+        "counts": _counts(settings, pins, ledger),
+        "held": list(ledger.of(HELD).get("reasons", [])),
+        "scope_reasons": dict(ledger.of("plan_refresh").get("reasons", {})),
+        "funnel": funnel(root, pins, ledger),
+        "rounds": rounds(root, pins, ledger),
         "stop_reasons": _members_by(settings, pins, "stop_reason", "is_complete"),
         "left_out": _members_by(settings, pins, "incomplete_reason", "NOT is_complete"),
-        "changes": events.get(PUBLISHED, {}).get("changes", {}),
-        "seconds": {step: payload["seconds"] for step, payload in events.items() if "seconds" in payload},
+        "changes": dict(ledger.of(PUBLISHED).get("changes", {})),
+        "seconds": {event: payload["seconds"] for event, payload in ledger.payloads.items() if "seconds" in payload},
+        "seconds_by_job": ledger.seconds_by_job(),
+        "waited_s": ledger.waited_s(),
+        "elapsed_s": ledger.elapsed_s(),
+        "against_plan": against_plan(ledger, settings.engines_usd_per_hour),
+        "positive_rate": rates,
+        "previous_run_id": previous["run_id"] if previous else None,
+        "drift": drift(rates, previous),
+        "quarantine": quarantined(root, pins),
         "pins": asdict(pins),
     }
-    settings.reports.mkdir(parents=True, exist_ok=True)
-    (settings.reports / f"{pins.run_id}.json").write_text(json.dumps(report, indent=2, sort_keys=True))
-    _log_metrics(settings, report)
-    return {"run_id": pins.run_id, **report["counts"]}
-
-
-def quality(settings: Settings, pins: Pins) -> dict[str, Any] | None:
-    """Compare the published labels with the known answers; None where none is known.
-
-    Unknown pairs are left out and counted. A pair of a member with any known answer is unsupported unless listed.
-    """
-    tables = (REFERENCE, LABELS, CANDIDATES, COVERAGE)
-    tally = query(settings.tables, _TALLY.format(run=literal(pins.run_id)), *tables)[0]
-    return rates(tally) if tally["supported"] else None
-
-
-_TALLY = f"""
-WITH published AS (
-    SELECT member_id, qualification_id FROM labels WHERE member_id IN (SELECT member_id FROM reference)
-), pairs AS (
-    SELECT coalesce(r.member_id, l.member_id) AS member_id,
-           coalesce(r.qualification_id, l.qualification_id) AS qualification_id,
-           l.member_id IS NOT NULL AS is_label,
-           coalesce(r.answer, '') = '{SUPPORTED}' AS is_supported, coalesce(r.answer, '') = '{UNKNOWN}' AS is_unknown
-    FROM reference r FULL OUTER JOIN published l
-    ON r.member_id = l.member_id AND r.qualification_id = l.qualification_id
-), placed AS (
-    SELECT p.*, c.rank IS NOT NULL AS is_retrieved, coalesce(c.rank < v.depth, false) AS is_judged
-    FROM pairs p
-    LEFT JOIN (SELECT * FROM candidates WHERE run_id = {{run}}) c
-    ON p.member_id = c.member_id AND p.qualification_id = c.qualification_id
-    LEFT JOIN (SELECT * FROM coverage WHERE run_id = {{run}}) v ON p.member_id = v.member_id
-)
-SELECT count(*) FILTER (WHERE is_label AND is_supported) AS true_positives,
-       count(*) FILTER (WHERE is_label AND NOT is_supported AND NOT is_unknown) AS false_positives,
-       count(*) FILTER (WHERE is_supported AND NOT is_label AND NOT is_retrieved) AS lost_in_retrieval,
-       count(*) FILTER (WHERE is_supported AND NOT is_label AND is_retrieved AND NOT is_judged) AS lost_by_early_stop,
-       count(*) FILTER (WHERE is_supported AND NOT is_label AND is_judged) AS lost_by_scorer,
-       count(*) FILTER (WHERE is_label AND is_unknown) AS unknown_labels,
-       count(*) FILTER (WHERE is_supported AND is_retrieved) AS supported_retrieved,
-       count(*) FILTER (WHERE is_supported) AS supported
-FROM placed"""
-
-
-def rates(tally: dict[str, int]) -> dict[str, Any]:
-    """Precision, recall, F1 and recall@K from counts; None where the denominator is 0."""
-    true, labelled = tally["true_positives"], tally["true_positives"] + tally["false_positives"]
-    return {
-        "precision": _ratio(true, labelled),
-        "recall": _ratio(true, tally["supported"]),
-        "f1": _ratio(2 * true, labelled + tally["supported"]),
-        "recall_at_k": _ratio(tally["supported_retrieved"], tally["supported"]),
-        **tally,
-    }
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def _events(settings: Settings, pins: Pins) -> dict[str, Any]:
-    """Each event's payload by name; of several attempts the last one, which did what the earlier left undone."""
-    sql = f"SELECT event, payload FROM runs WHERE run_id = {literal(pins.run_id)} ORDER BY at"
-    return {row["event"]: json.loads(row["payload"]) for row in query(settings.tables, sql, RUNS)}
 
 
 def _members_by(settings: Settings, pins: Pins, column: str, condition: str) -> dict[str, int]:
@@ -115,7 +84,7 @@ def _members_by(settings: Settings, pins: Pins, column: str, condition: str) -> 
     return {row["what"]: row["members"] for row in query(settings.tables, sql, COVERAGE)}
 
 
-def _counts(settings: Settings, pins: Pins, events: dict[str, Any]) -> dict[str, int]:
+def _counts(settings: Settings, pins: Pins, ledger: RunLedger) -> dict[str, int]:
     of_run = f"WHERE run_id = {literal(pins.run_id)}"
     covered = f"""
         SELECT count(*) AS members, coalesce(max(rounds), 0) AS rounds, coalesce(sum(judged), 0) AS judgments
@@ -123,9 +92,7 @@ def _counts(settings: Settings, pins: Pins, events: dict[str, Any]) -> dict[str,
     aside = f"SELECT count(*) AS quarantined FROM quarantine {of_run}"
     counts = query(settings.tables, covered, COVERAGE)[0] | query(settings.tables, aside, QUARANTINE)[0]
     counts |= query(settings.tables, "SELECT count(*) AS labels FROM labels", LABELS)[0]
-    rounds = [payload for event, payload in events.items() if event.startswith("round_")]
-    scoring = ("scored", "pairs_reused", "tie_checked", "tie_tokens", "tokens", "engines_started")
-    return counts | {name: sum(payload.get(name, 0) for payload in rounds) for name in scoring}
+    return counts | summed_over_rounds(ledger)
 
 
 def _log_metrics(settings: Settings, report: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """Propose the top K qualifications of each member in scope, exactly, by the best section of the profile.
 
 Texts that have a vector keep it (`embeddings`). A Python worker holds the whole catalog's vectors (3 KB an entry) and
-one batch of members; everything else streams.
+one batch of members; everything else streams. What is moved and ranked grows with the members in scope and the catalog;
+what is read, also with all profiles and all texts that were ever embedded.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,14 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.inputs import faulty_catalog, faulty_profiles, usable_catalog, usable_profiles, with_profile_hash
+from jobs.inputs import (
+    faulty_catalog,
+    faulty_profiles,
+    nameless_profiles,
+    usable_catalog,
+    usable_profiles,
+    with_profile_hash,
+)
 from jobs.item_length import too_long_entries
 from jobs.pins import Pins
 from jobs.quarantine import set_aside
@@ -23,6 +31,7 @@ from jobs.rendering import text_hash
 from jobs.retrieval.embedder import MiniLmEmbedder, pack_vector, unpack_vectors
 from jobs.retrieval.sections import split_sections
 from jobs.retrieval.topk import CatalogIndex, top_candidates
+from jobs.scope import members_in_scope, n_in_scope
 from jobs.settings import Settings
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import append, read, replace
@@ -48,9 +57,12 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     """Embed what is new, write `candidates` of the run, set faulty inputs aside."""
     root = settings.tables
     pins = pins_of(root, params.run_id)
-    all_profiles = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    if n_in_scope(root, pins.run_id) == 0:
+        return {"members": 0, "candidates": 0, "quarantined": 0, "texts_embedded": 0}
+    every_profile = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    scoped_profiles = every_profile.join(members_in_scope(spark, root, pins.run_id), "member_id", "left_semi")
     all_entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
-    profiles, usable_entries = usable_profiles(all_profiles), usable_catalog(all_entries)
+    profiles, usable_entries = usable_profiles(scoped_profiles), usable_catalog(all_entries)
     too_long = too_long_entries(usable_entries, pins)
     entries = usable_entries.join(too_long, usable_entries["qualification_id"] == too_long["key"], "left_anti")
     sections = _stage(to_sections(profiles), settings, pins, "sections")
@@ -68,7 +80,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     written = read(spark, root, CANDIDATES, run_id=pins.run_id)
     wordless = profiles.join(written, "member_id", "left_anti")
     unembedded = entries.join(indexed, "qualification_id", "left_anti")
-    faults = _faults(all_profiles, all_entries, wordless, unembedded, too_long)
+    looked_at = scoped_profiles.unionByName(nameless_profiles(every_profile))
+    faults = _faults(looked_at, all_entries, wordless, unembedded, too_long)
     set_aside(faults, root, run_id=pins.run_id, step=STEP)
     return _counts(settings, pins) | {"texts_embedded": n_embedded}
 
@@ -127,7 +140,7 @@ def _rank_one(index: CatalogIndex, member_id: str, vectors: Any, k: int) -> pd.D
 def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataFrame) -> int:
     root = settings.tables
     known = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash")
-    missing = texts.join(known, "text_hash", "left_anti")
+    missing = texts.join(known.join(texts, "text_hash", "left_semi"), "text_hash", "left_anti")
     n_missing = missing.count()
     if n_missing == 0:
         return 0

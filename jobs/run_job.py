@@ -8,41 +8,72 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
-from jobs.errors import FaultsError
-from jobs.ledger import append_event
+from jobs.errors import FaultsError, MissingRequirementError
+from jobs.ledger import append_event, event_payload, last_event_at
 from jobs.settings import Settings
 
 log = logging.getLogger(__name__)
 
 SPARK_JOBS = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
-PLAIN_JOBS = ("pin_inputs", "score_round", "report_run")  # import no Spark
+LABELER_JOBS = ("evaluate_labeler", "gate_labeler", "promote_labeler")
+ENGINE_JOBS = ("start_engines", "score_round", "stop_engines")
+PLAIN_JOBS = ("pin_inputs", *ENGINE_JOBS, "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
 
 
-def run_job(name: str, values: Mapping[str, str], settings: Settings, *, attempt: int = 1) -> dict[str, Any]:
+def run_job(
+    name: str,
+    values: Mapping[str, str],
+    settings: Settings,
+    *,
+    attempt: int = 1,
+    triggered_at: datetime | None = None,
+) -> dict[str, Any]:
     """Run a job to its end, keep its result in the ledger, and return it.
 
     Args:
         values: the job's parameters as text, by field name of its `Params`.
         attempt: which try of the task this is; each has an event of its own.
+        triggered_at: when the whole run was to start; its first step has waited since then, each later one since the
+            end of the step before: for the scheduler, a slot, a retry, the start of a process (`waited_s`).
     Raises:
         FaultsError: lists every parameter that is missing, unknown or of another type.
     """
     module = importlib.import_module(f"jobs.{name}")
     params = parse_params(module.Params, values, job=name)
-    started = time.monotonic()
+    started_at, started = datetime.now(UTC), time.monotonic()
     if name in SPARK_JOBS:
         result = _run_with_spark(module, name, settings, params)
     else:
         result = dict(module.run(settings, params))
     result["seconds"] = round(time.monotonic() - started, 2)
-    event = f"round_{params.round}_{name}" if hasattr(params, "round") else name
-    append_event(settings.tables, result.get("run_id") or params.run_id, event, result, attempt=attempt)
+    run_id, event = result.get("run_id") or params.run_id, _event_of(name, params)
+    ready_at = last_event_at(settings.tables, run_id, before=started_at) or triggered_at
+    result["waited_s"] = None if ready_at is None else round((started_at - ready_at).total_seconds(), 2)
+    append_event(settings.tables, run_id, event, result, attempt=attempt)
     log.info("%s: %.1f s, %s", event, result["seconds"], _short(result))
     return result
+
+
+def result_of(name: str, values: Mapping[str, str], settings: Settings, *, attempt: int) -> dict[str, Any]:
+    """Return what an attempt of a job left in the ledger, for a caller that only knows that the job ended well.
+
+    Raises:
+        MissingRequirementError: it left nothing.
+    """
+    params = parse_params(importlib.import_module(f"jobs.{name}").Params, values, job=name)
+    found = event_payload(settings.tables, params.run_id, _event_of(name, params), attempt=attempt)
+    if found is None:
+        raise MissingRequirementError(f"{name} of {params.run_id} left no result: is {settings.tables} the same there?")
+    return found
+
+
+def _event_of(name: str, params: Any) -> str:
+    return f"round_{params.round}_{name}" if hasattr(params, "round") else name
 
 
 def _run_with_spark(module: ModuleType, name: str, settings: Settings, params: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Score what one round needs: `member_rounds` rows in, staged parquet out. Needs neither Spark, Airflow nor MLflow.
 
 Killed at any moment and run again, it goes on from the members whose file is complete. A round with nothing to score
-starts neither Ray nor an engine.
+starts neither Ray nor an engine. The first round that has something starts the run's engines; on a Ray that outlives
+this process (`ray_address`) the next rounds find them warm, and `stop_engines` ends them.
 """
 
 import logging
@@ -9,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,16 +99,24 @@ def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -
     from mis_scoring.ray_data.session import ray_session
 
     with ray_session(address=settings.ray_address, num_cpus=max(2, settings.engine_threads)):
-        import ray
         from ray.exceptions import RayError
 
+        from mis_scoring.ray_data.named_engines import named_engines
         from mis_scoring.ray_data.pipeline import read_rows, score_dataset, write_staged
 
-        placement = Placement.for_cluster(float(ray.cluster_resources()["CPU"]))  # type: ignore[no-untyped-call]
         try:
-            write_staged(score_dataset(read_rows(files, placement), spec, placement), folder, placement)
+            with named_engines(pins.run_id, spec, _placement(settings)) as placement:
+                write_staged(score_dataset(read_rows(files, placement), spec, placement), folder, placement)
         except (RayError, SemlabelError) as failure:
             raise error_of(failure) from failure
+
+
+def _placement(settings: Settings) -> Placement:
+    import ray
+
+    n_cpus = float(ray.cluster_resources()["CPU"])  # type: ignore[no-untyped-call]
+    where = Placement.for_cluster(n_cpus)
+    return replace(where, n_engines=settings.n_engines, gpus_per_engine=settings.gpus_per_engine)
 
 
 @contextmanager

@@ -5,10 +5,12 @@ Each field is read from the environment as SEMLABEL_<NAME>, or from a `.env` fil
 
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -28,7 +30,9 @@ class Settings(BaseSettings):
     spark_connect_url: str = Field("", description="sc://host:port of a Connect server; empty: a session of its own")
     spark_driver_memory: str = "2g"
     spark_partitions: int = Field(2, ge=1, description="partitions of a shuffle; about the cores that Spark may use")
-    ray_address: str = Field("", description="of a Ray cluster; empty: one is started for the round")
+    ray_address: str = Field(
+        "", description="of a Ray cluster, where a run's engines stay warm; empty: one is started for each round"
+    )
     mlflow_uri: str = ""
     environment: str = Field("local", description="part of a run's identity: two deployments never share a run")
 
@@ -37,6 +41,42 @@ class Settings(BaseSettings):
     candidates_per_member: int = Field(200, ge=1, description="K")
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
+    n_engines: int = Field(1, ge=1, description="engines that score at a time")
+    gpus_per_engine: float = Field(0.0, ge=0, description="a fraction such as 0.5 puts several on one GPU")
+
+    run_idle_hours: float = Field(
+        48,
+        gt=0,
+        description="an unpublished run without an event for so long is over, its engines too; above any round",
+    )
+    vacuum_hours: int = Field(
+        168, ge=1, description="files that no version of the last hours needs are deleted; above run_idle_hours"
+    )
+    metrics_port: int = Field(9464, ge=1, le=65535, description="where `semlabel metrics` answers Prometheus")
+    freshness_limit_hours: float = Field(30, gt=0, description="labels older than this fail `semlabel freshness`")
+    watch_profiles_s: float = Field(3600, gt=0, description="how often the profiles table is looked at for a change")
+    watch_catalog_s: float = Field(60, gt=0, description="how often the catalog table is looked at for a change")
+    approve_plans: bool = Field(False, description="a catalog backfill waits for a person's approval of its plan")
+    failure_webhook: str = Field("", description="URL that gets a POST with each task that failed for good")
+
+    bind_host: str = Field("127.0.0.1", description="where Airflow listens; others than loopback need a login")
+    airflow_port: int = 8080
+    airflow_db: str = Field("", description="SQLAlchemy URL of a PostgreSQL for Airflow; empty: SQLite under home")
+    mlflow_port: int = 5000
+    spark_connect_port: int = 15002
+    parallel_tasks: int = Field(4, ge=1, description="tasks that run at once")
+    engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
+
+    engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
+    max_pairs: int | None = Field(None, ge=0, description="a run that may score more stops when it is planned")
+    max_cost_usd: float | None = Field(None, ge=0, description="a run that may cost more stops when it is planned")
+
+    # past one of these a publication is held until `semlabel approve RUN`; 1 turns a share off
+    hold_quarantined: float = Field(0.1, ge=0, le=1, description="share of all members that are quarantined")
+    hold_incomplete: float = Field(0.1, ge=0, le=1, description="share of all members that were not scored to the end")
+    hold_removed: float = Field(0.2, ge=0, le=1, description="share of the published labels that would go")
+    hold_category_change: float = Field(0.3, ge=0, description="net change of a category's labels, as a share of them")
+    hold_ignores_below: int = Field(20, ge=0, description="members or labels; fewer never hold a publication")
 
     @field_validator("table_root", "staging_root", mode="before")
     @classmethod
@@ -47,6 +87,15 @@ class Settings(BaseSettings):
                 "shared folder"
             )
         return value.removeprefix("file://") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _keep_files_longer_than_runs(self) -> Self:
+        if self.vacuum_hours <= self.run_idle_hours:
+            raise ValueError(
+                f"vacuum_hours is {self.vacuum_hours} and run_idle_hours {self.run_idle_hours:g}: files must outlive "
+                "the runs that read them; raise vacuum_hours or lower run_idle_hours"
+            )
+        return self
 
     @cached_property
     def tables(self) -> Path:
@@ -59,9 +108,24 @@ class Settings(BaseSettings):
         return (self.staging_root or self.home / "staging").resolve()
 
     @cached_property
+    def deployment(self) -> Path:
+        """Where the services of `semlabel deployment up` keep their state, their secrets and their logs."""
+        return (self.home / "deployment").resolve()
+
+    @cached_property
+    def needs_login(self) -> bool:
+        """Whether Airflow asks who one is: always, but on a loopback of a local environment."""
+        return self.environment != "local" or self.bind_host not in LOOPBACK
+
+    @cached_property
     def reports(self) -> Path:
         """Where reports of runs are left."""
         return (self.home / "reports").resolve()
+
+    @cached_property
+    def lineage(self) -> Path:
+        """Where OpenLineage's events are appended, unless Airflow is told another transport."""
+        return (self.home / "lineage").resolve()
 
     @cached_property
     def tracking_uri(self) -> str:

@@ -19,6 +19,8 @@ from jobs.settings import Settings
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SESSION_CONF = {
     "spark.databricks.delta.snapshotPartitions": "2",
+    # `replace` names partition columns only: matching on others would delete row by row, and count all files first
+    "spark.databricks.delta.replaceWhere.dataColumns.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # a row may hold all vectors of a member; small batches keep a Python worker's memory flat

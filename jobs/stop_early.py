@@ -13,6 +13,7 @@ from jobs.commit_scores import commit_scores
 from jobs.judgments import usable_judgments
 from jobs.pins import Pins
 from jobs.round_rule import is_accepted, reason
+from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import read, replace
@@ -34,7 +35,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     pins = pins_of(root, params.run_id)
     committed = commit_scores(spark, root, settings.staging, pins, params.round)
     rows = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
-    pairs = judged_pairs(rows, usable_judgments(spark, root, pins.scorer_id))
+    known = usable_judgments(spark, root, pins.scorer_id, rows, n_queries=n_in_scope(root, pins.run_id))
+    pairs = judged_pairs(rows, known)
     replace(to_outcomes(pairs, pins, params.round), root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)
     sql = f"""
         SELECT reason, count(*) AS members FROM round_outcomes

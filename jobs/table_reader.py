@@ -4,6 +4,7 @@ For commands that a person waits for (`runs`, `audit`) and for jobs that may not
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from schemas.runs import RUNS
 from schemas.table import Table
 
 
-def query(root: Path, sql: str, *tables: Table) -> list[dict[str, Any]]:
+def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
     """Run SQL over tables, each under its own name, and return the rows.
 
+    Args:
+        versions: Delta version by table name; a table without one is read as it is now.
     Raises:
         MissingRequirementError: names every table that is missing.
     """
@@ -31,7 +34,8 @@ def query(root: Path, sql: str, *tables: Table) -> list[dict[str, Any]]:
         )
     builder = QueryBuilder()
     for table in tables:
-        builder.register(table.name, DeltaTable(table_path(root, table)))
+        version = (versions or {}).get(table.name)
+        builder.register(table.name, DeltaTable(table_path(root, table), version=version))
     return list(pa.table(builder.execute(sql).read_all()).to_pylist())
 
 

@@ -1,7 +1,4 @@
-"""A candidate that retrieval proposed for a member in a run, by rank.
-
-Retention: 90 days a run; after that the audit answers from `coverage` and `labels` without the rank of a rejected pair.
-"""
+"""A candidate that retrieval proposed for a member in a run, by rank."""
 
 import pyarrow as pa
 
@@ -10,6 +7,9 @@ from schemas.table import COUNT, INT, REAL, TEXT, Table, required
 CANDIDATES = Table(
     name="candidates",
     key=("run_id", "member_id", "rank"),
+    personal="ids",
+    kept="90 days after the run; after that the audit knows no rank of a rejected pair",
+    kept_days=90,
     columns=pa.schema(
         [
             required("run_id", TEXT),

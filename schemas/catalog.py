@@ -1,7 +1,4 @@
-"""One qualification of the supplied catalog. Written upstream (by `semlabel sample` or `semlabel load`).
-
-Retention: the current row a qualification; the text that a label was judged by stays in `texts`.
-"""
+"""One qualification of the supplied catalog. Written upstream (by `semlabel sample` or `semlabel load`)."""
 
 import pyarrow as pa
 
@@ -13,6 +10,8 @@ STATUSES = ("active", "retired")
 CATALOG = Table(
     name="catalog",
     key=("qualification_id",),
+    personal="none",
+    kept="the current row of an entry",
     columns=pa.schema(
         [
             optional(

@@ -1,7 +1,6 @@
 """What a run did for a member: its pins, how far it judged, why it stopped, and whether that is complete.
 
-Readers see published runs only (`jobs.coverage`). Retention: the latest published row a member is kept; older ones a
-year.
+Readers see published runs only (`jobs.coverage`).
 """
 
 import pyarrow as pa
@@ -11,6 +10,9 @@ from schemas.table import COUNT, FLAG, INT, TEXT, TIME, Table, optional, require
 COVERAGE = Table(
     name="coverage",
     key=("run_id", "member_id"),
+    personal="ids",
+    kept="a year after the run; a run's rows stay while some member's labels stand on one of them",
+    kept_days=365,
     columns=pa.schema(
         [
             required("run_id", TEXT),

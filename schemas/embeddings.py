@@ -1,6 +1,6 @@
 """The vector of one text (a profile section, a qualification) by one retriever. Append-only.
 
-Retention: kept; a text is embedded once. Grows with distinct section texts, 1.5 KB each.
+Grows with distinct section texts, 1.5 KB each.
 """
 
 import pyarrow as pa
@@ -10,6 +10,8 @@ from schemas.table import BYTES, TEXT, Table, required
 EMBEDDINGS = Table(
     name="embeddings",
     key=("retriever_id", "text_hash"),
+    personal="vectors",
+    kept="for good: a text is embedded once",
     columns=pa.schema(
         [
             required("retriever_id", TEXT),

@@ -13,6 +13,7 @@ from schemas.quarantine import QUARANTINE
 from schemas.reference import REFERENCE
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.runs import RUNS
+from schemas.scope import SCOPE
 from schemas.texts import TEXTS
 
 UPSTREAM_TABLES = (PROFILES, CATALOG, REFERENCE)
@@ -20,6 +21,7 @@ RUN_TABLES = (
     REFERENCE,  # empty where no answer is known
     TEXTS,
     EMBEDDINGS,
+    SCOPE,
     CANDIDATES,
     MEMBER_ROUNDS,
     ROUND_OUTCOMES,

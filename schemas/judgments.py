@@ -1,7 +1,6 @@
 """One scored (query, item) pair, as a fact: never changed, only added. A null score is never stored.
 
 Readers take one row a key: the newest generation, then the first committed (`jobs.judgments`).
-Retention: kept while the scorer can still be champion; they are what makes a refresh cheap.
 """
 
 import pyarrow as pa
@@ -11,6 +10,8 @@ from schemas.table import FLAG, INT, REAL, TEXT, TIME, Table, required
 JUDGMENTS = Table(
     name="judgments",
     key=("scorer_id", "query_hash", "item_hash", "generation"),
+    personal="hashes",
+    kept="for good: they make a refresh cheap, and replay it",
     columns=pa.schema(
         [
             required("scorer_id", TEXT),

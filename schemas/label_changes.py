@@ -1,6 +1,6 @@
 """A label added, removed or revised by a run, with the row before and after and the reason.
 
-Readers see published runs only. Retention: kept; it is the history of every label.
+Readers see published runs only.
 """
 
 import pyarrow as pa
@@ -13,6 +13,8 @@ LABEL_ROW = pa.struct([field.with_nullable(True) for field in LABEL_COLUMNS])
 LABEL_CHANGES = Table(
     name="label_changes",
     key=("run_id", "member_id", "qualification_id"),
+    personal="ids",
+    kept="for good: the history of every label",
     columns=pa.schema(
         [
             required("run_id", TEXT),

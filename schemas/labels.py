@@ -1,6 +1,6 @@
 """A published label: an accepted (member, qualification) with its lineage. An unchanged row is not rewritten.
 
-Retention: current rows; the history is `label_changes`. Written in one Delta commit a run (`publish_labels`).
+Written in one Delta commit a run (`publish_labels`); the history is `label_changes`.
 """
 
 import pyarrow as pa
@@ -30,6 +30,8 @@ LABEL_COLUMNS = pa.schema(
 LABELS = Table(
     name="labels",
     key=("member_id", "qualification_id"),
+    personal="ids",
+    kept="the current row of a label",
     columns=LABEL_COLUMNS,
     properties={"delta.isolationLevel": "Serializable"},
 )

@@ -1,6 +1,6 @@
 """One member and round: the query, the items still to be scored, and the pairs whose judgment is reused.
 
-Item lists are aligned with each other and in rank order. Retention: 30 days a run; only the run itself reads it.
+Item lists are aligned with each other and in rank order.
 """
 
 import pyarrow as pa
@@ -12,6 +12,9 @@ TEXT_LIST = pa.list_(TEXT)
 MEMBER_ROUNDS = Table(
     name="member_rounds",
     key=("run_id", "member_id", "round"),
+    personal="texts",
+    kept="30 days after the run; only the run itself reads it",
+    kept_days=30,
     columns=pa.schema(
         [
             required("run_id", TEXT),

@@ -1,7 +1,4 @@
-"""A member's current profile text. Written upstream (by `semlabel sample` or `semlabel load`).
-
-Retention: the current row a member; the text that a label was judged by stays in `texts`.
-"""
+"""A member's current profile text. Written upstream (by `semlabel sample` or `semlabel load`)."""
 
 import pyarrow as pa
 
@@ -10,6 +7,8 @@ from schemas.table import COUNT, TEXT, TIME, Table, optional
 PROFILES = Table(
     name="profiles",
     key=("member_id",),
+    personal="texts",
+    kept="the current row of a member",
     columns=pa.schema(
         [
             optional("member_id", TEXT),  # nullable like all of the row: a faulty row is quarantined, not refused

@@ -1,6 +1,6 @@
 """An input that could not be used: where, why, and the value's digest (never the value).
 
-Retention: 90 days a run. A quarantined member keeps its published labels and stays in scope.
+A quarantined member keeps its published labels and stays in scope.
 """
 
 import pyarrow as pa
@@ -10,6 +10,9 @@ from schemas.table import TEXT, TIME, Table, optional, required
 QUARANTINE = Table(
     name="quarantine",
     key=("run_id", "table", "key"),
+    personal="ids",
+    kept="90 days after the run",
+    kept_days=90,
     columns=pa.schema(
         [
             required("run_id", TEXT),

@@ -1,7 +1,4 @@
-"""What a round decided for a member: counts, whether the member goes on, and why not.
-
-Retention: 90 days a run; after that `coverage` still says where and why a member stopped.
-"""
+"""What a round decided for a member: counts, whether the member goes on, and why not."""
 
 import pyarrow as pa
 
@@ -10,6 +7,9 @@ from schemas.table import FLAG, INT, TEXT, Table, required
 ROUND_OUTCOMES = Table(
     name="round_outcomes",
     key=("run_id", "member_id", "round"),
+    personal="ids",
+    kept="90 days after the run; after that coverage still says where and why a member stopped",
+    kept_days=90,
     columns=pa.schema(
         [
             required("run_id", TEXT),

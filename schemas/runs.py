@@ -1,6 +1,6 @@
-"""The ledger of runs, append-only: opened with which pins, planned, published, with counts and seconds.
+"""The ledger of runs, append-only: opened with which pins, planned, held, approved, published, with counts and seconds.
 
-Retention: kept. `payload` is one JSON document an event; it never holds a member's text.
+`payload` is one JSON document an event; it never holds a member's text.
 """
 
 import pyarrow as pa
@@ -10,10 +10,12 @@ from schemas.table import INT, TEXT, TIME, Table, required
 RUNS = Table(
     name="runs",
     key=("run_id", "event", "attempt"),
+    personal="none",
+    kept="for good: the ledger",
     columns=pa.schema(
         [
             required("run_id", TEXT),
-            required("event", TEXT),  # pinned, planned, retrieved, round_<n>_..., published, reported
+            required("event", TEXT),  # pinned, held, approved, published; a job's result: its name or round_<n>_<name>
             required("attempt", INT),
             required("at", TIME),
             required("payload", TEXT),

@@ -1,9 +1,10 @@
-"""What a table is: its columns with their types, its key, its partitions and how long it is kept.
+"""What a table is: its columns with their types, its key, its partitions, whom it concerns and how long it is kept.
 
 Columns are Arrow types, since Spark, Ray and delta-rs all read those; a column is defined here and nowhere else.
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pyarrow as pa
 
@@ -14,6 +15,9 @@ INT = pa.int32()
 REAL = pa.float64()
 FLAG = pa.bool_()
 TIME = pa.timestamp("us", tz="UTC")
+
+Personal = Literal["texts", "vectors", "ids", "hashes", "none"]
+"""What a store holds of a person: what they wrote, vectors or hashes of it, or their id with what was found out."""
 
 
 def required(name: str, type_: pa.DataType) -> pa.Field:
@@ -35,11 +39,17 @@ class Table:
         key: columns that name a row.
         columns: names, types and nullability.
         partition_by: partition columns.
+        personal: what a row holds of a person.
+        kept: how long a row is kept, in words.
+        kept_days: `maintain_tables` removes a run's rows so many days after its last event; None: it removes none.
         properties: Delta table properties beside the common ones of `jobs.tables`.
     """
 
     name: str
     key: tuple[str, ...]
     columns: pa.Schema
+    personal: Personal
+    kept: str
+    kept_days: int | None = None
     partition_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)

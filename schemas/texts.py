@@ -1,6 +1,6 @@
 """A rendered query or item text by its hash; audit and replay read it, never time travel. Append-only.
 
-Retention: kept while any judgment names it. Grows with changed profiles and changed catalog texts.
+Grows with changed profiles and changed catalog texts.
 """
 
 import pyarrow as pa
@@ -10,5 +10,7 @@ from schemas.table import TEXT, Table, required
 TEXTS = Table(
     name="texts",
     key=("text_hash",),
+    personal="texts",
+    kept="for good: what a judgment was made of",
     columns=pa.schema([required("text_hash", TEXT), required("kind", TEXT), required("text", TEXT)]),
 )

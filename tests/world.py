@@ -42,6 +42,7 @@ class World:
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.spark, self.settings = spark, settings
         self.scored = self.reused = 0
+        self.plan: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
         create_missing(settings.tables, *UPSTREAM_TABLES)
         for table in (PROFILES, CATALOG):
@@ -68,14 +69,14 @@ class World:
         content = pa.Table.from_pylist(list(rows), table.columns)
         write_deltalake(table_path(self.settings.tables, table), content, mode="overwrite")
 
-    def pin(self, trigger_id: str) -> str:
-        params = pin_inputs.Params(kind="weekly_full", trigger_id=trigger_id)
+    def pin(self, trigger_id: str, kind: str = "weekly_full") -> str:
+        params = pin_inputs.Params(kind=kind, trigger_id=trigger_id)
         return str(pin_inputs.run(self.settings, params)["run_id"])
 
-    def prepare(self, trigger_id: str, rule: Rule = shares_a_word) -> str:
+    def prepare(self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full") -> str:
         """Do all of a run but its publication; returns its id."""
-        run_id = self.pin(trigger_id)
-        plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
+        run_id = self.pin(trigger_id, kind)
+        self.plan = plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
         retrieve_candidates.run(self.spark, self.settings, retrieve_candidates.Params(run_id=run_id))
         self.scored = self.reused = 0
         for number in range(pins_of(self.settings.tables, run_id).n_rounds):
@@ -90,8 +91,8 @@ class World:
     def publish(self, run_id: str) -> dict[str, Any]:
         return publish_labels.run(self.spark, self.settings, publish_labels.Params(run_id=run_id))
 
-    def refresh(self, trigger_id: str, rule: Rule = shares_a_word) -> dict[str, Any]:
-        run_id = self.prepare(trigger_id, rule)
+    def refresh(self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full") -> dict[str, Any]:
+        run_id = self.prepare(trigger_id, rule, kind=kind)
         return self.publish(run_id) | {"run_id": run_id}
 
     def score(self, run_id: str, number: int, rule: Rule) -> int:

@@ -1,11 +1,15 @@
 """The steps that every refresh run has, and its rounds."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import TaskGroup, chain
+from airflow.sdk import BaseOperator, TaskGroup, chain
 
-from semlabel_dags.job_operator import JobOperator
+from semlabel_dags.assets import NEW_LABELS
+from semlabel_dags.callbacks import report_failure
+from semlabel_dags.job_runners import job_task
+from semlabel_dags.report_link import ReportLink
 
 MAX_ROUNDS = 16  # `pin_inputs` refuses a run that would need more
 ROUND_JOBS = ("build_round", "score_round", "stop_early")
@@ -13,28 +17,65 @@ DEFAULT_ARGS = {
     "owner": "semlabel",
     "retries": 2,
     "retry_delay": timedelta(seconds=30),
-    "retry_exponential_backoff": True,
+    "retry_exponential_backoff": 2,
+    "on_failure_callback": report_failure,
+}
+# One run of a DAG at a time, and one that was missed or paused is caught up by the next, since a run looks at all that
+# differs. Runs of different DAGs may overlap: publishing compares and swaps.
+DAG_SETTINGS: dict[str, Any] = {
+    "start_date": datetime(2026, 1, 1, tzinfo=UTC),
+    "catchup": False,
+    "max_active_runs": 1,
+    "default_args": DEFAULT_ARGS,
 }
 
-_RUN_ID = "{{ ti.xcom_pull(task_ids='pin_inputs')['run_id'] }}"
+# a trigger may name itself, else it is Airflow's run id
+TRIGGER_ID = "{{ dag_run.conf.get('trigger_id') or run_id }}"
+RUN_ID = "{{ ti.xcom_pull(task_ids='pin_inputs')['run_id'] }}"
 
 
-def pin_inputs(kind: str) -> JobOperator:
-    """Resolve the run's inputs. A trigger may name itself (`trigger_id` in its conf), else it is Airflow's run id."""
-    trigger_id = "{{ dag_run.conf.get('trigger_id') or run_id }}"
-    return JobOperator(task_id="pin_inputs", job="pin_inputs", values={"kind": kind, "trigger_id": trigger_id})
+def refresh_steps(kind: str, *, before_spending: Sequence[BaseOperator] = ()) -> None:
+    """Declare a whole run: pin, plan, retrieve, rounds, publish, report.
+
+    Args:
+        before_spending: tasks between the plan and the first step that costs something.
+    """
+    chain(
+        pin_inputs(kind),
+        run_step("plan_refresh"),
+        *before_spending,
+        retrieve_candidates(),
+        *refresh_rounds(),
+        publish_labels(),
+        report_run(),
+    )
 
 
-def run_step(job: str, *, is_after_rounds: bool = False) -> JobOperator:
-    """One job of the run. After the rounds it runs although the rounds that nobody needed were skipped."""
-    rule = "none_failed" if is_after_rounds else "all_success"
-    return JobOperator(task_id=job, job=job, values={"run_id": _RUN_ID}, trigger_rule=rule)
+def pin_inputs(kind: str) -> BaseOperator:
+    """Resolve the run's inputs."""
+    return job_task("pin_inputs", values={"kind": kind, "trigger_id": TRIGGER_ID})
 
 
-def retrieve_candidates() -> JobOperator:
+def run_step(job: str, **kwargs: Any) -> BaseOperator:
+    """One job of the run."""
+    return job_task(job, values={"run_id": RUN_ID}, **kwargs)
+
+
+def retrieve_candidates() -> BaseOperator:
     """Retrieval; without a member no round is needed."""
-    job = "retrieve_candidates"
-    return JobOperator(task_id=job, job=job, values={"run_id": _RUN_ID}, skip_at_zero=("members", _tasks_from(0)))
+    return run_step("retrieve_candidates", skip_at_zero=("members", _tasks_from(0)))
+
+
+def publish_labels() -> BaseOperator:
+    """Publication, although the rounds that nobody needed were skipped; tells `labels` when it changed them."""
+    return run_step("publish_labels", trigger_rule="none_failed", announcement=NEW_LABELS, outlets=[NEW_LABELS.outlet])
+
+
+def report_run() -> BaseOperator:
+    """The report, linked from its task."""
+    report = run_step("report_run", trigger_rule="none_failed")
+    report.operator_extra_links = (ReportLink(),)
+    return report
 
 
 def refresh_rounds() -> list[TaskGroup]:
@@ -52,8 +93,8 @@ def _round(number: int) -> TaskGroup:
     return group
 
 
-def _round_step(job: str, number: int, **kwargs: Any) -> JobOperator:
-    return JobOperator(task_id=job, job=job, values={"run_id": _RUN_ID, "round": str(number)}, **kwargs)
+def _round_step(job: str, number: int, **kwargs: Any) -> BaseOperator:
+    return job_task(job, values={"run_id": RUN_ID, "round": str(number)}, **kwargs)
 
 
 def _tasks_from(first_round: int) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.labeler.evaluation_slices import TEST, VALIDATION
-from jobs.labeler.pages import render_page
+from jobs.page_templates import render_page
 
 
 def write_card(folder: Path, figures: dict[str, Any], *, notes: str = "") -> None:

@@ -12,9 +12,9 @@ from jobs.labeler.adoption_cost import adoption_cost
 from jobs.labeler.flips import flips_between
 from jobs.labeler.gate import champion_of, gate_of
 from jobs.labeler.gate_result import GateLimits, faults_of
-from jobs.labeler.pages import render_page
 from jobs.labeler.registry import resolve_version, stage_labeler
 from jobs.mlflow_client import registry_client
+from jobs.page_templates import render_page
 from jobs.settings import Settings
 
 PROMOTION_FILE, PROMOTION_PAGE = "promotion/promotion.json", "promotion/promotion.html"

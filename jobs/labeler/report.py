@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jobs.labeler.pages import render_page
 from jobs.labeler.plots import margins_plot, precision_recall_plot, reliability_plot, threshold_plot
+from jobs.page_templates import render_page
 from mis_scoring.evaluation.borderline import BorderlinePair
 from mis_scoring.evaluation.judgement import ScoredPairs
 

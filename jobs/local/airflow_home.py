@@ -1,5 +1,6 @@
-"""Airflow's settings for a machine without a deployment: SQLite, quiet, everything under `home`."""
+"""Airflow's settings where semlabel starts it: everything under one home, quiet, lineage events to a file."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,47 +11,54 @@ from pathlib import Path
 from jobs.settings import Settings
 
 
-def airflow_env(settings: Settings) -> dict[str, str]:
-    """Return the environment of an Airflow process that belongs to this deployment.
+def airflow_env(settings: Settings, home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of an Airflow process whose home is this folder.
 
-    Values that are set already win: a real deployment configures Airflow itself.
+    Args:
+        more: what else it is to have, before the defaults. Values that are set already win over both: a real
+            deployment configures Airflow itself.
     """
-    home = (settings.home / "airflow").resolve()
+    lineage = {"type": "file", "log_file_path": str(settings.lineage / "events.jsonl"), "append": True}
+    connection, master = spark_connection(settings)
     own = {
+        connection: master,
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(settings.dags_dir.resolve()),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(settings.dags_dir.resolve() / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
+        "AIRFLOW__OPENLINEAGE__NAMESPACE": f"semlabel-{settings.environment}",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(lineage),
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "PYTHONWARNINGS": "ignore",
-        # the DAGs name their shared folder, and the jobs, as packages of this checkout
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(settings.dags_dir), os.environ.get("PYTHONPATH", "")])),
     }
-    return (
-        own
-        | {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        | {"PYTHONPATH": own["PYTHONPATH"]}
-    )
+    # the DAGs name their shared folder, and the jobs, as packages of this checkout
+    path = os.pathsep.join(filter(None, [str(settings.dags_dir), os.environ.get("PYTHONPATH", "")]))
+    return own | dict(more or {}) | dict(os.environ) | {"PYTHONPATH": path}
+
+
+def spark_connection(settings: Settings) -> tuple[str, str]:
+    """Return the variable, and its value, that tells Airflow's Spark provider where spark-submit submits to."""
+    return "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": settings.spark_master})
+
+
+def foreground_home(settings: Settings) -> Path:
+    """The home of `semlabel refresh`; apart from the deployment's, whose scheduler would take the same run up."""
+    return (settings.home / "airflow").resolve()
 
 
 def migrate(settings: Settings) -> None:
-    """Make Airflow's database on first use."""
-    if not (settings.home / "airflow" / "airflow.db").exists():
-        run_airflow(settings, "db", "migrate", quiet=True)
-
-
-def run_airflow(settings: Settings, *arguments: str, quiet: bool = False) -> int:
-    """Run the `airflow` of this environment in the foreground and return its exit code."""
-    output = subprocess.DEVNULL if quiet else None
-    return subprocess.run(_command(*arguments), env=_env(settings), stdout=output, check=False).returncode
+    """Make the foreground's database on first use."""
+    if not (foreground_home(settings) / "airflow.db").exists():
+        subprocess.run(airflow_command("db", "migrate"), env=_env(settings), stdout=subprocess.DEVNULL, check=False)
 
 
 @contextmanager
 def started_airflow(settings: Settings, *arguments: str, env: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
-    """Start the `airflow` of this environment, yield its process, and end it if the block fails."""
-    process = subprocess.Popen(_command(*arguments), env=_env(settings) | dict(env))
+    """Start the foreground's `airflow`, yield its process, and end it if the block fails."""
+    process = subprocess.Popen(airflow_command(*arguments), env=_env(settings) | dict(env))
     try:
         yield process
     finally:
@@ -59,10 +67,13 @@ def started_airflow(settings: Settings, *arguments: str, env: Mapping[str, str])
             process.wait()
 
 
-def _command(*arguments: str) -> list[str]:
+def airflow_command(*arguments: str) -> list[str]:
+    """Return the command line of this environment's `airflow`."""
     return [str(Path(sys.executable).parent / "airflow"), *arguments]
 
 
 def _env(settings: Settings) -> dict[str, str]:
-    (settings.home / "airflow").mkdir(parents=True, exist_ok=True)
-    return airflow_env(settings)
+    home = foreground_home(settings)
+    for folder in (home, settings.lineage):
+        folder.mkdir(parents=True, exist_ok=True)
+    return airflow_env(settings, home)

@@ -1,4 +1,4 @@
-"""A Spark Connect server for the jobs of one run, bound to loopback and closed with a token.
+"""A Spark Connect server for the jobs of one run or of a deployment, bound to loopback and closed with a token.
 
 A job's own driver takes 6 to 10 s to start; as a client of a warm server it starts in under 2 s, and a run has some 15
 jobs. Where `spark_connect_url` is set, a server is there already and none is started.
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pyspark
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
@@ -24,6 +25,7 @@ from jobs.spark_session import server_conf
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _START_TIMEOUT_S = 120
+_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,7 @@ def connect_server(settings: Settings) -> Iterator[ConnectServer]:
 
 def _server_env(token: str) -> dict[str, str]:
     return {
-        "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
+        _TOKEN: token,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,  # a server's workers ignore spark.pyspark.python
     }
@@ -138,9 +140,12 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
             process.wait()
 
 
-if __name__ == "__main__":  # for a shell: prints the URL and serves until it is ended
-    with connect_server(Settings()) as server:
-        server.wait_until_listening()
-        sys.stdout.write(server.url + "\n")
-        sys.stdout.flush()
-        signal.pause()
+def serve(settings: Settings) -> NoReturn:
+    """Become a deployment's Connect server, at its port and with the token of the environment."""
+    token = os.environ[_TOKEN]
+    command = _command(settings, settings.spark_connect_port)
+    os.execvpe(command[0], command, os.environ | _server_env(token))
+
+
+if __name__ == "__main__":
+    serve(Settings())

@@ -10,6 +10,7 @@ from ray.data.checkpoint import CheckpointConfig
 from ray.data.expressions import col
 from ray.util.annotations import RayDeprecationWarning
 
+from mis_scoring.ray_data.engine_client import score_on_engines
 from mis_scoring.ray_data.score import ScoreRows
 from mis_scoring.ray_data.spec import Placement, ScoreSpec
 from mis_scoring.ray_data.tokenize import TokenizeRows
@@ -38,7 +39,7 @@ def read_rows(files: Sequence[str], placement: Placement | None = None) -> Datas
 
 
 def score_dataset(ds: Dataset, spec: ScoreSpec, placement: Placement | None = None) -> Dataset:
-    """Tokenize on one pool of actors, score on another.
+    """Tokenize on one pool of actors, score on another; or as a client of named engines where the placement has some.
 
     Args:
         ds: columns `INPUT_COLUMNS`; texts are rendered, lists are aligned, `member_id` is unique.
@@ -48,6 +49,14 @@ def score_dataset(ds: Dataset, spec: ScoreSpec, placement: Placement | None = No
         EngineError: at execution, wrapped by Ray: an engine failed, or its canary did before any score.
     """
     where = placement or Placement()
+    if where.engines:
+        return ds.map_batches(
+            score_on_engines,  # type: ignore[arg-type]  # Ray's type knows no further arguments
+            fn_args=(spec, where.engines),
+            batch_format="pyarrow",
+            batch_size=None,
+            **_writing(where),
+        )
     with warnings.catch_warnings():
         # 2.60 deprecates free remote arguments, and has no other way yet to bound the restarts of an actor
         warnings.simplefilter("ignore", RayDeprecationWarning)
@@ -73,9 +82,19 @@ def write_staged(ds: Dataset, folder: Path, placement: Placement | None = None) 
     ds.context.checkpoint_config = CheckpointConfig(
         id_column="member_id", checkpoint_path=str(folder / "checkpoint"), delete_checkpoint_on_success=False
     )
+    writing = _writing(where)
     ds.write_parquet(
-        str(folder / "data"), concurrency=where.n_io_tasks, ray_remote_args={"num_cpus": where.cpus_per_io_task}
+        str(folder / "data"), concurrency=writing["concurrency"], ray_remote_args={"num_cpus": writing["num_cpus"]}
     )
+
+
+def _writing(where: Placement) -> dict[str, Any]:
+    """What the last tasks of the stage run with; the client's too, or Ray doesn't make one task of client and writer.
+
+    On a cluster two batches an engine are under way, so that it has the next one when it is done with one.
+    """
+    n_clients = len(where.engines) * (2 if where.n_io_tasks is None else 1)
+    return {"concurrency": n_clients or where.n_io_tasks, "num_cpus": where.cpus_per_io_task}
 
 
 def _pool(where: Placement, size: int) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""The scoring actor: one engine with its reference, checked by the canary before the first score is given out."""
+"""The scoring actor: one engine with its reference, and a canary at both ends of every batch.
+
+A batch is a block of Ray Data, and an epoch of the canary: its rows leave this process only once the canary has passed
+after them, so that no row of an open epoch is ever staged, and whatever dies loses the batch that it was at.
+"""
 
 import os
 import threading
@@ -14,35 +18,59 @@ from mis_scoring.core.identity import canonical_json
 from mis_scoring.ray_data.engine_pair import load_engine_pair
 from mis_scoring.ray_data.pair_scores import PairScorer
 from mis_scoring.ray_data.spec import ScoreSpec
-from mis_scoring.ray_data.staging import STAGED_SCORES
+from mis_scoring.ray_data.staging import STAGED_SCORES, epoch_name
 
 
 class ScoreRows:
-    """Scores token ids; one row of `STAGED_SCORES` a row. An `EngineError` ends the job, a `DataError` is a row."""
+    """Scores token ids; one row of `STAGED_SCORES` a row. An `EngineError` ends the job, a `DataError` is a row.
+
+    Raises:
+        CanaryError: the engine is wrong from the start.
+    """
 
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
-        from mis_scoring.engines.canary import check_canary
-
         engine, reference = load_engine_pair(spec)
-        label_tokens = spec.label_tokens(spec.tokenizer())
-        check_canary(engine, reference, label_tokens)
         self._scorer = PairScorer(
             engine=engine,
             reference=reference,
-            label_tokens=label_tokens,
+            label_tokens=spec.label_tokens(spec.tokenizer()),
             threshold=spec.threshold,
             tie_eps=spec.tie_eps,
         )
         self._timeout_s = request_timeout_s
-        self._source = {
-            "engine": canonical_json(dict(engine.fingerprint)),
-            "canary_epoch": uuid.uuid4().hex,
-            "scorer_id": spec.scorer_id,
-        }
+        self._source = {"engine": canonical_json(dict(engine.fingerprint)), "scorer_id": spec.scorer_id}
+        self._id, self._n_epochs = uuid.uuid4().hex, 0
+        self._failure: EngineError | None = None
+        self._check_canary()  # opens the first epoch; the one that closes an epoch opens the next
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """Return the rows of `STAGED_SCORES`, in their order."""
-        return pa.Table.from_pylist([self._row(row) for row in batch.to_pylist()], schema=STAGED_SCORES)
+        """Return the rows of `STAGED_SCORES`, in their order.
+
+        Raises:
+            EngineError: the engine or its canary failed, now or before: it is not asked again.
+        """
+        self.require_sound()
+        self._n_epochs += 1
+        epoch = {"canary_epoch": epoch_name(self._id, self._n_epochs)}
+        try:
+            rows = [self._row(row) | epoch for row in batch.to_pylist()]
+            self._check_canary()
+        except EngineError as failure:
+            self._failure = failure
+            raise
+        return pa.Table.from_pylist(rows, schema=STAGED_SCORES)
+
+    def require_sound(self) -> None:
+        """Raise what went wrong with this engine, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _check_canary(self) -> None:
+        from mis_scoring.engines.canary import check_canary
+
+        scorer = self._scorer
+        with _ended_after(self._timeout_s):
+            check_canary(scorer.engine, scorer.reference, scorer.label_tokens)
 
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
         kept = {name: row[name] for name in ("member_id", "query_hash", "item_ids", "item_hashes", "error")}

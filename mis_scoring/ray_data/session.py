@@ -1,14 +1,14 @@
 """A Ray to run a stage on: the one that this process has, a cluster, or a private one that ends with the block.
 
-A private Ray asks for a token of its own and has no dashboard. It listens on all interfaces, whatever address it is
-given (Ray 2.60 turns 127.0.0.1 into the node's own): the token is what keeps others out.
+A private Ray asks for a token of its own and listens on loopback only. Ray 2.60 turns a 127.0.0.1 that it is given into
+the node's own address, and then listens on all interfaces; what it takes for the node's own is decided by a variable
+that is named after the systems where it is off (`_LOOPBACK`). Seen by its sockets: GCS, raylet, workers and dashboard.
 """
 
 import logging
 import os
 import secrets
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,17 +21,20 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt
 from mis_scoring.core.errors import EngineError
 from mis_scoring.engines import WAIT_POLICY
 
+_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _OBJECT_STORE_BYTES = 256 * 2**20  # blocks of a local round are some MiB; Ray's default is 30% of the memory
 
 
 @contextmanager
-def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[str]:
+def ray_session(*, address: str = "", num_cpus: int = 2, dashboard_port: int | None = None) -> Iterator[str]:
     """Connect to a Ray cluster, or start a private one; leave a Ray alone that this process is connected to already.
 
     Yields the address. Child processes can connect there while the block lasts: they inherit the token.
+
+    Args:
+        dashboard_port: of a private Ray that is to have a dashboard, and with it the Jobs API.
     """
     _quiet_env()
-    private = None if address or _is_initialized() else _private_folder()
     import ray
     import ray.data
 
@@ -40,33 +43,41 @@ def ray_session(*, address: str = "", num_cpus: int = 2) -> Iterator[str]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     if ray.is_initialized():
         yield _address()
-    elif private is None:
+    elif address:
+        if address.startswith(("127.", "localhost:")):
+            _set_env(_LOOPBACK)  # a driver must take for its node's address what the node does
         # left open: the next round of this process finds its worker processes warm
         _init(address=address, runtime_env={"env_vars": {"OMP_WAIT_POLICY": WAIT_POLICY}})
         yield address
     else:
+        folder = _private_folder()
         try:
-            _start_private(private, num_cpus)
+            _start_private(folder, num_cpus, dashboard_port)
             yield _address()
         finally:
             ray.shutdown()
-            shutil.rmtree(private, ignore_errors=True)
-
-
-def _is_initialized() -> bool:
-    ray = sys.modules.get("ray")
-    return ray is not None and bool(ray.is_initialized())
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _private_folder() -> Path:
-    """Make the folder of a private Ray, with its token; before Ray is imported, which reads the mode once."""
+    """Make the folder of a private Ray, with its token, and tell Ray of it."""
     folder = Path(tempfile.mkdtemp(prefix="slr-", dir="/tmp"))  # sockets below it must stay under 107 bytes
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(_token())
     # Ray turns token authentication on when it finds a token in the home folder: always name one of our own
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token))
+    _set_env({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)} | _LOOPBACK)
     return folder
+
+
+def _set_env(variables: dict[str, str]) -> None:
+    """Set what Ray reads from the environment when it is imported, and have it read that again, as Ray itself does."""
+    from ray._private import ray_constants
+    from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
+
+    os.environ.update(variables)
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    Config.initialize("")
 
 
 @cache
@@ -81,10 +92,11 @@ def _address() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
-def _start_private(folder: Path, num_cpus: int) -> None:
+def _start_private(folder: Path, num_cpus: int, dashboard_port: int | None) -> None:
     _init(
         num_cpus=num_cpus,
-        include_dashboard=False,
+        include_dashboard=dashboard_port is not None,
+        dashboard_port=dashboard_port,
         object_store_memory=_OBJECT_STORE_BYTES,
         _temp_dir=str(folder),
     )

@@ -62,13 +62,17 @@ class Placement:
     checkpoint's filter (1 CPU, 1 GiB) at once, or the dataset waits for ever; hence fractions.
 
     Attributes:
-        rows_per_block: members a block: what one kill can lose, and the step of the progress.
+        engines: names of engines that outlive this stage (`named_engines`); empty: it owns a pool of `n_engines`.
+        rows_per_block: members a batch: what one kill can lose, the step of the progress, and an epoch of the canary,
+            which costs some 700 tokens whatever the batch.
         n_io_tasks: readers and writers at a time; each is one more Python process to start. None: as Ray likes.
         max_restarts: of an actor that dies; Ray's default is without bound, and a row that kills its process would
             loop. 0: the job fails, and run again it goes on from the checkpoint.
         request_timeout_s: an engine that takes longer for one member hangs; its process is ended.
+        start_timeout_s: named engines that are not ready by then are an error: who waits for a GPU waits for ever.
     """
 
+    engines: tuple[str, ...] = ()
     rows_per_block: int = 32
     n_tokenizers: int = 1
     n_engines: int = 1
@@ -78,6 +82,7 @@ class Placement:
     cpus_per_io_task: float = 0.2
     max_restarts: int = 0
     request_timeout_s: float = 900.0
+    start_timeout_s: float = 900.0
 
     @classmethod
     def for_cluster(cls, n_cpus: float) -> "Placement":

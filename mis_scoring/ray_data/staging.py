@@ -19,10 +19,18 @@ STAGED_SCORES = pa.schema(
         ("tie_tokens", pa.int64()),
         ("error", pa.string()),
         ("engine", pa.string()),  # fingerprint, canonical JSON
-        ("canary_epoch", pa.string()),
+        ("canary_epoch", pa.string()),  # see `epoch_name`; closed by a passing canary before its rows are staged
         ("scorer_id", pa.string()),
     ]
 )
+
+
+FIRST_EPOCH = ":1"
+
+
+def epoch_name(engine_id: str, number: int) -> str:
+    """Name the batches of one engine process, from 1."""
+    return f"{engine_id}:{number}"
 
 
 def scores_folder(staging: Path, run_id: str, round: int, scorer_id: str) -> Path:

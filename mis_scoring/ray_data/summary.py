@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mis_scoring.core.errors import EngineError
-from mis_scoring.ray_data.staging import STAGED_SCORES
+from mis_scoring.ray_data.staging import FIRST_EPOCH, STAGED_SCORES
 
 EMPTY_FILE = "empty.parquet"
 _PENDING = ".pending.parquet"  # Ray: the ids of a file that may not be whole
@@ -64,8 +64,12 @@ def check_one_to_one(folder: Path, member_ids: Iterable[str]) -> None:
 
 
 def summarise(folder: Path) -> dict[str, Any]:
-    """Count a round: rows, scored pairs, errors, tie checks, tokens, engines started, engine fingerprint."""
+    """Count a round: rows, scored pairs, errors, tie checks, tokens, engines started, engine fingerprint.
+
+    An engine counts as started where its first batch is staged: one that an earlier round left warm does not.
+    """
     rows = read_staged(folder, ["margins", "is_reference", "n_tokens", "tie_tokens", "error", "engine", "canary_epoch"])
+    epochs = set(rows["canary_epoch"].to_pylist())
     engines = [json.loads(text) for text in sorted(set(rows["engine"].to_pylist()))]
     return {
         "rows": rows.num_rows,
@@ -74,7 +78,7 @@ def summarise(folder: Path) -> dict[str, Any]:
         "tie_checked": pc.sum(pc.list_flatten(rows["is_reference"])).as_py() or 0,
         "tie_tokens": pc.sum(rows["tie_tokens"]).as_py() or 0,
         "tokens": pc.sum(rows["n_tokens"]).as_py() or 0,
-        "engines_started": len(set(rows["canary_epoch"].to_pylist())),
+        "engines_started": sum(epoch.endswith(FIRST_EPOCH) for epoch in epochs),
         "engine": engines[0] if len(engines) == 1 else engines,
     }
 

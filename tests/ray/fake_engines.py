@@ -1,6 +1,7 @@
 """Engines that score in no time: a margin is a function of the pair alone, unless one is broken on purpose."""
 
 import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,6 @@ from mis_scoring.engines.canary import canary_pairs
 
 MAX_TOKENS = 200
 NUDGE = 3e-5  # of the reference: less than the canary tolerates, enough to tell the two apart
-STOP_AFTER = "SEMLABEL_TEST_STOP_AFTER_REQUESTS"  # in the environment of the Ray that is to be killed
 
 
 class FakeEngine:
@@ -57,16 +57,57 @@ class DyingEngine(FakeEngine):
         return super().label_logits(query, items, label_tokens)
 
 
-class GatedEngine(FakeEngine):
-    """Hangs after as many requests as the environment says; without that it is an engine like any other."""
+class Steering:
+    """What a test and the engines of its artifact tell each other, through files beside the artifact's folder."""
 
-    n_requests = 0
+    def __init__(self, artifact: Path) -> None:
+        self.folder = artifact.parent / "steering"
+        self.folder.mkdir(exist_ok=True)
+
+    def order(self, what: str, *, after_requests: int) -> None:
+        """Tell every engine to `hang`, `die` (once) or `leak` at the request after so many of its own."""
+        (self.folder / what).write_text(str(after_requests))
+
+    def recall(self, what: str) -> None:
+        (self.folder / what).unlink(missing_ok=True)
+
+    def is_due(self, what: str, n_requests: int) -> bool:
+        order = self.folder / what
+        return order.exists() and n_requests > int(order.read_text())
+
+    def note(self, what: str, line: str) -> None:
+        with (self.folder / what).open("a") as file:
+            file.write(line + "\n")
+
+    def noted(self, what: str) -> list[str]:
+        file = self.folder / what
+        return file.read_text().splitlines() if file.exists() else []
+
+
+class SteeredEngine(FakeEngine):
+    """Notes its process as `engines` and each query as `requests`, and does what it is ordered to."""
+
+    def __init__(self, artifact: Path) -> None:
+        super().__init__("steered")
+        self.steering = Steering(artifact)
+        self.steering.note("engines", str(os.getpid()))
+        self.n_requests = 0
 
     def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
-        self.n_requests += _is_request(query)
-        while self.n_requests > int(os.environ.get(STOP_AFTER, 1_000_000)):
-            time.sleep(0.1)
+        if _is_request(query):
+            self.n_requests += 1
+            self.steering.note("requests", str(list(query)))
+            self._obey()
+        if self.steering.is_due("leak", self.n_requests):
+            query = [*query, items[0][0]]
         return super().label_logits(query, items, label_tokens)
+
+    def _obey(self) -> None:
+        while self.steering.is_due("hang", self.n_requests):
+            time.sleep(0.05)
+        if self.steering.is_due("die", self.n_requests):
+            self.steering.recall("die")
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _is_request(query: TokenIds) -> bool:
@@ -90,5 +131,5 @@ def dying(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
     return DyingEngine("dying"), FakeEngine("reference")
 
 
-def gated(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
-    return GatedEngine("gated"), FakeEngine("reference")
+def steered(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
+    return SteeredEngine(folder), FakeEngine("reference")

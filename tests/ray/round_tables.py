@@ -1,6 +1,7 @@
 """A small artifact and the tables that a round reads, written without Spark."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,7 +72,7 @@ def write_pins(settings: Settings, artifact: LabelerArtifact, folder: Path, *, e
         is_validated=True,
         unvalidated_reason="",
     )
-    row = {"run_id": RUN_ID, "event": PINNED, "attempt": 1, "payload": json.dumps(vars(pins))}
+    row = {"run_id": RUN_ID, "event": PINNED, "attempt": 1, "at": datetime.now(UTC), "payload": json.dumps(vars(pins))}
     write_deltalake(str(settings.tables / RUNS.name), _table([row], RUNS.columns), mode="append")
     return pins
 

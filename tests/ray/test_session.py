@@ -31,6 +31,20 @@ def test_a_ray_that_does_not_start_is_an_engine_error(
     assert exit_code_of(caught.value) == 5
 
 
+def test_a_private_ray_listens_on_loopback_only(local_ray: str) -> None:
+    import psutil
+
+    assert local_ray.startswith("127.0.0.1:")
+    processes = [child for child in psutil.Process().children(recursive=True) if "slr-" in " ".join(child.cmdline())]
+    listening = {
+        socket.laddr.ip
+        for process in processes
+        for socket in process.net_connections("tcp")
+        if socket.status == psutil.CONN_LISTEN
+    }
+    assert listening and listening <= {"127.0.0.1", "::ffff:127.0.0.1"}
+
+
 def test_the_threads_of_an_actor_sleep_while_they_wait() -> None:
     """What a worker process was started with counts: its torch does not see what is set later."""
     import ray

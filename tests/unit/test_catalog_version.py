@@ -28,7 +28,9 @@ def version(root: Path, *commits: Sequence[Row]) -> str:
 
 
 def test_neither_order_nor_commits_matter(tmp_path: Path) -> None:
-    assert version(tmp_path / "1", [A, B, FAULTY]) == version(tmp_path / "2", [FAULTY], [B], [A])
+    found = version(tmp_path / "1", [A, B, FAULTY])
+    assert found == version(tmp_path / "2", [B, FAULTY, A])
+    assert found == version(tmp_path / "3", [FAULTY], [B], [A])
 
 
 @settings(max_examples=25, deadline=None)

@@ -261,3 +261,24 @@ def test_registration_moves_the_champion_for_its_first_version_only(home: Settin
     assert isinstance(run("register", str(works[1] / "labeler"), "--alias", "champion").exception, CheckFailedError)
     assert run("register", str(works[1] / "labeler"), "--alias", "challenger").exit_code == 0
     assert (alias(home), alias(home, "challenger")) == ("1", "2")
+
+
+def test_a_promotions_jobs_find_the_version_and_stop_at_the_gate(home: Settings) -> None:
+    from jobs import evaluate_labeler, gate_labeler, promote_labeler
+
+    params = evaluate_labeler.Params(trigger_id="monday", labeler="2")
+    found = evaluate_labeler.run(home, params)
+    assert found["version"] == "2" and found["run_id"].startswith("labeler_promotion-") and "f1" in found["figures"]
+    assert evaluate_labeler.run(home, params)["run_id"] == found["run_id"]
+    with pytest.raises(CheckFailedError, match=r"version 2 does not pass the gate:\ntraining: F1 is 0"):
+        gate_labeler.run(home, gate_labeler.Params(run_id=found["run_id"], version="2"))
+    with pytest.raises(CheckFailedError, match="version 2 is not promoted"):
+        promote_labeler.run(home, promote_labeler.Params(run_id=found["run_id"], version="2"))
+    assert alias(home) is None
+
+
+def test_a_promotion_may_start_from_a_work_folder(home: Settings, works: list[Path]) -> None:
+    from jobs import evaluate_labeler
+
+    found = evaluate_labeler.run(home, evaluate_labeler.Params(trigger_id="monday", labeler=str(works[1])))
+    assert found["version"] == "3", "judged with the default round rule, so another artifact than version 2"

@@ -5,7 +5,7 @@ from typing import Any
 
 from jobs.labeler.shown import shown, shown_limit
 
-_FOLDER = Path(__file__).parents[1] / "pages"
+_FOLDER = Path(__file__).parent / "pages"
 _NOTHING = "–"  # noqa: RUF001
 
 
@@ -25,7 +25,7 @@ def render_page(template: str, **values: Any) -> str:
 
 
 def _number(value: float | None, digits: int = 3) -> str:
-    return _NOTHING if value is None else f"{value:.{digits}f}"
+    return _NOTHING if value is None else f"{value:,.{digits}f}"
 
 
 def _percent(value: float | None, digits: int = 2) -> str:

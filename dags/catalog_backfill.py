@@ -1,0 +1,30 @@
+"""# Catalog backfill
+
+Brings the labels up to a new catalog version, and scores no pair again that is still true.
+
+- **Reads** profiles, catalog, judgments, labels; **writes** candidates, judgments, coverage, labels, label_changes.
+- **Runs** when the catalog table has changed (looked at every `SEMLABEL_WATCH_CATALOG_S`, a minute by default), one at
+  a time: changes during a run are one further run. By hand with `semlabel refresh catalog_backfill`.
+- **Price**: `plan_refresh` says members, pairs, tokens and money at most, and stops above the deployment's ceiling;
+  `approve_plan` shows them. It asks a person first where `SEMLABEL_APPROVE_PLANS` is true or the run was triggered with
+  `approve_plan`: Approve or Reject under Browse, Required Actions. A rejected plan ends the run, and spends nothing.
+- **Rerun**: clear the failed task; what is finished is never written twice.
+- **Takes effect** in `publish_labels`, in one commit; a run that fails before it leaves the labels as they were.
+"""
+
+from airflow.sdk import Param, dag
+
+from semlabel_dags.assets import CATALOG
+from semlabel_dags.plan_approval import PlanApproval
+from semlabel_dags.refresh import DAG_SETTINGS, refresh_steps
+
+ASK = Param(None, type=["null", "boolean"], description="Ask a person first; unset: as the deployment says.")
+
+
+@dag(schedule=[CATALOG], params={"approve_plan": ASK}, tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
+def catalog_backfill() -> None:
+    """Declare the tasks; see the module's text."""
+    refresh_steps("catalog_backfill", before_spending=[PlanApproval(task_id="approve_plan")])
+
+
+catalog_backfill()

@@ -1,0 +1,60 @@
+"""The one place that maps a job's name to how it is run.
+
+| kind of job | by default | or |
+| --- | --- | --- |
+| plain | `process`: `semlabel job NAME` beside the worker | |
+| Spark | `process`: the same, a client of SEMLABEL_SPARK_CONNECT_URL where one is set | `spark_submit` |
+| Ray | `process`: the same, a driver of SEMLABEL_RAY_ADDRESS where one is set | |
+
+SEMLABEL_SPARK_JOB_RUNNER says it for the Spark jobs; SEMLABEL_JOB_RUNNER=inline runs all in the task's own process.
+Read from the environment while a DAG is parsed, so the same for dag-processor and workers.
+"""
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from semlabel_dags.job_operator import JobOperator
+
+ENGINE_POOL = "engines"  # its slots are the engines that may run at once; `semlabel deployment up` makes it
+
+SPARK = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
+RAY = ("score_round",)
+
+_RUNNERS = {
+    "SEMLABEL_JOB_RUNNER": ("process", "inline"),
+    "SEMLABEL_SPARK_JOB_RUNNER": ("process", "spark_submit"),
+}
+_TIMEOUTS = {"score_round": timedelta(hours=12)}  # grows with the members of a round, and with nothing else
+_TIMEOUT = timedelta(hours=2)
+
+
+def job_task(job: str, *, task_id: str | None = None, values: Mapping[str, str], **kwargs: Any) -> BaseOperator:
+    """Return the task that runs a job; further arguments are those of `JobTask` and of any operator.
+
+    Raises:
+        ValueError: a setting names no runner; the known ones are listed.
+    """
+    kwargs |= {"task_id": task_id or job, "job": job, "values": values}
+    kwargs.setdefault("execution_timeout", _TIMEOUTS.get(job, _TIMEOUT))
+    if job in RAY:
+        kwargs.setdefault("pool", ENGINE_POOL)
+    how = _runner("SEMLABEL_JOB_RUNNER")
+    if how == "inline":
+        return JobOperator(is_inline=True, **kwargs)
+    if job in SPARK and _runner("SEMLABEL_SPARK_JOB_RUNNER") == "spark_submit":
+        from semlabel_dags.spark_submit import SparkSubmitJob
+
+        return SparkSubmitJob(**kwargs)
+    return JobOperator(**kwargs)
+
+
+def _runner(setting: str) -> str:
+    known = _RUNNERS[setting]
+    how = os.environ.get(setting, known[0])
+    if how not in known:
+        raise ValueError(f"{setting} is {how!r}: give one of {', '.join(known)}")
+    return how

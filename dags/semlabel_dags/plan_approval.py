@@ -1,0 +1,43 @@
+"""A person's approval of a plan before it spends, in Airflow's own page of required actions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+
+_PLAN = "ti.xcom_pull(task_ids='plan_refresh')"
+_BODY = f"""
+| | |
+| --- | --- |
+| members in scope | {{{{ {_PLAN}['members'] }}}} |
+| why | {{{{ {_PLAN}['reasons'] }}}} |
+| pairs to score at most | {{{{ {_PLAN}['pairs_at_most'] }}}} |
+| tokens at most | {{{{ {_PLAN}.get('tokens_at_most') }}}} |
+| seconds at most | {{{{ {_PLAN}.get('seconds_at_most') }}}} |
+| cost at most, USD | {{{{ {_PLAN}.get('cost_usd_at_most') }}}} |
+"""
+
+
+class PlanApproval(ApprovalOperator):
+    """Show the plan and its price; wait for Approve where the deployment or the trigger wants it.
+
+    A rejected plan skips all that follows: nothing is spent, and the labels stay as they are.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            subject="Spend this on {{ dag.dag_id }} {{ run_id }}?",
+            body=_BODY,
+            ignore_downstream_trigger_rules=True,
+            **kwargs,
+        )
+
+    def execute(self, context: Mapping[str, Any]) -> Any:  # type: ignore[override]
+        """Wait for the answer, unless nobody wants to be asked (the run's param, else SEMLABEL_APPROVE_PLANS)."""
+        from jobs.settings import Settings
+
+        self.log.info("%s: %s", self.subject, self.body)
+        asked = context["params"].get("approve_plan")
+        if asked is None:
+            asked = Settings().approve_plans
+        return super().execute(context) if asked else None  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""What Prometheus may ask: figures of the ledger and the tables, read at a scrape."""

@@ -1,0 +1,141 @@
+"""What runs left in the ledger, a value a run: its events, its state, its rounds, its seconds.
+
+Of several attempts of an event the last counts: it did what the earlier ones left undone.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from jobs.ledger import APPROVED, FAILED, HELD, PUBLISHED
+from jobs.pins import PINNED
+from jobs.table_reader import literal, query
+from schemas.runs import RUNS
+
+_NO_STEPS = (FAILED, "stop_engines")  # of a run that nobody goes on with
+_ROUND = re.compile(r"round_(\d+)_(\w+)")
+
+State = Literal["open", "held", "published", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLedger:
+    """The events of one run.
+
+    Attributes:
+        payloads: event -> what the job returned, `seconds` and `waited_s` among it.
+        times: event -> when it was appended, UTC.
+        n_failed: how often it failed.
+    """
+
+    run_id: str
+    payloads: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    times: Mapping[str, datetime] = field(repr=False)
+    n_failed: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The kind of run, as it was pinned."""
+        return str(self.of(PINNED).get("kind", ""))
+
+    @property
+    def state(self) -> State:
+        """Published once it is; else held until it is approved; failed until a job of it ends well again; else open."""
+        if PUBLISHED in self.times:
+            return "published"
+        if HELD in self.times and not (APPROVED in self.times and self.times[APPROVED] > self.times[HELD]):
+            return "held"
+        return "failed" if FAILED in self.times and self.times[FAILED] >= self.last_step_at else "open"
+
+    @property
+    def pinned_at(self) -> datetime:
+        """When its inputs were resolved."""
+        return self.times[PINNED]
+
+    @property
+    def last_at(self) -> datetime:
+        """When its last event was appended."""
+        return max(self.times.values())
+
+    @property
+    def last_step_at(self) -> datetime:
+        """When it last did something: failing is not a step, nor is tidying up."""
+        return max(at for event, at in self.times.items() if event not in _NO_STEPS)
+
+    def is_over(self, now: datetime, idle_hours: float) -> bool:
+        """Whether it is published or failed, and has done nothing since, so that nobody goes on with it."""
+        return self.state in ("published", "failed") and now - self.last_step_at > timedelta(hours=idle_hours)
+
+    def of(self, event: str) -> Mapping[str, Any]:
+        """Return an event's payload; empty where it has not happened."""
+        return self.payloads.get(event, {})
+
+    def rounds(self) -> dict[int, dict[str, Mapping[str, Any]]]:
+        """Return round -> job -> payload, in the order of the rounds."""
+        found: dict[int, dict[str, Mapping[str, Any]]] = {}
+        for number, job, payload in sorted(self._round_events(), key=lambda event: event[:2]):
+            found.setdefault(number, {})[job] = payload
+        return found
+
+    def seconds_by_job(self) -> dict[str, float]:
+        """Return the seconds of each job, its rounds together, in the order in which the jobs first ended."""
+        found: dict[str, float] = {}
+        for event in sorted(self.payloads, key=self.times.__getitem__):
+            if "seconds" in self.payloads[event]:
+                round_ = _ROUND.fullmatch(event)
+                job = round_[2] if round_ else event
+                found[job] = found.get(job, 0.0) + float(self.payloads[event]["seconds"])
+        return found
+
+    def waited_s(self) -> float | None:
+        """Return how long its jobs waited to start, together; None where no job says so."""
+        waited = [payload["waited_s"] for payload in self.payloads.values() if payload.get("waited_s") is not None]
+        return sum(waited) if waited else None
+
+    def elapsed_s(self) -> float | None:
+        """Return the seconds from the pin to the publication; None where the run is not published."""
+        if PINNED not in self.times or PUBLISHED not in self.times:
+            return None
+        return (self.times[PUBLISHED] - self.times[PINNED]).total_seconds()
+
+    def _round_events(self) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        for event, payload in self.payloads.items():
+            if found := _ROUND.fullmatch(event):
+                yield int(found[1]), found[2], payload
+
+
+def read_run(root: Path, run_id: str) -> RunLedger:
+    """Read one run's events by delta-rs."""
+    rows = query(root, f"SELECT * FROM runs WHERE run_id = {literal(run_id)} ORDER BY at", RUNS)
+    return _of_rows(run_id, rows)
+
+
+def read_runs(root: Path) -> list[RunLedger]:
+    """Read all pinned runs, oldest first; grows with all that ever ran, 20 to 60 events a run."""
+    by_run: dict[str, list[dict[str, Any]]] = {}
+    for row in query(root, "SELECT * FROM runs ORDER BY at", RUNS):
+        by_run.setdefault(row["run_id"], []).append(row)
+    runs = [_of_rows(run_id, rows) for run_id, rows in by_run.items()]
+    return [run for run in runs if PINNED in run.times]
+
+
+def last_maintenance(root: Path) -> datetime | None:
+    """Return when the tables were last maintained; such a job stands in the ledger and pins nothing."""
+    found: datetime | None = query(root, "SELECT max(at) AS at FROM runs WHERE event = 'maintain_tables'", RUNS)[0][
+        "at"
+    ]
+    return found
+
+
+def _of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
+    """Build a run's value from its rows, oldest first."""
+    return RunLedger(
+        run_id=run_id,
+        payloads={row["event"]: json.loads(row["payload"]) for row in rows},
+        times={row["event"]: row["at"] for row in rows},
+        n_failed=sum(row["event"] == FAILED for row in rows),
+    )

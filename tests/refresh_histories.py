@@ -1,0 +1,95 @@
+"""Histories for the model, drawn from a seed: changes of the world; triggers lost, doubled, late and reordered."""
+
+import random
+from collections.abc import Callable, Sequence
+
+from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
+
+TEXTS = ("nurse", "welder", "singer", "coder")  # few, so that changes are taken back as well
+ITEMS = ("nursing", "welding", "singing", "coding", "baking", "driving")
+MEMBERS = ("ann", "bob", "cat", "dan", "eve")
+ENTRIES = ("q1", "q2", "q3", "q4", "q5", "q6", "q7")
+LABELERS = (Labeler("s", 0.5), Labeler("s", 0.3), Labeler("t", 0.5))
+KINDS = ("daily_incremental", "catalog_backfill", "weekly_full")
+
+
+class History:
+    """One drawn history over a store: call `play`, then look at the store."""
+
+    def __init__(self, seed: int, *, kinds: Sequence[str] = KINDS, changes: Sequence[str] = ("profile",)) -> None:
+        self.draw = random.Random(seed)
+        self.store, self.kinds, self.changes = Store(), kinds, changes
+        self.workers: list[Run] = []
+        self.n_triggers = 0
+        self.store.catalog.append({key: CatalogEntry(self.draw.choice(ITEMS), "active") for key in ENTRIES[:5]})
+        self.store.profiles.append({key: Profile(self.draw.choice(TEXTS), 1) for key in MEMBERS[:4]})
+
+    def play(self, n_events: int) -> None:
+        """Let events happen: a change, a trigger, a step of a worker, a death."""
+        for _ in range(n_events):
+            happens: Callable[[], None] = self.draw.choices(
+                (self._change, self._trigger, self._step, self._die), weights=(3, 2, 9, 1)
+            )[0]
+            happens()
+
+    def end(self, *kinds: str) -> None:
+        """Repair what can't be used, let every worker finish or die, and run once more with nothing beside it."""
+        profiles = self.store.profiles[-1]
+        self.store.profiles.append(
+            {key: Profile(p.text or TEXTS[0], p.version + (p.text is None)) for key, p in profiles.items()}
+        )
+        self.draw.shuffle(self.workers)
+        for worker in self.workers:
+            if self.draw.random() < 0.8:
+                worker.finish()
+        for number, kind in enumerate(kinds):
+            Run(self.store, kind, f"quiet-{number}").finish()
+
+    def _change(self) -> None:
+        {"profile": self._change_profile, "catalog": self._change_catalog, "labeler": self._change_labeler}[
+            self.draw.choice(self.changes)
+        ]()
+
+    def _change_profile(self) -> None:
+        profiles, member = dict(self.store.profiles[-1]), self.draw.choice(MEMBERS)
+        before = profiles.get(member)
+        if before is not None and self.draw.random() < 0.25:
+            del profiles[member]
+        else:
+            version = self.draw.randint(1, 3) if before is None else before.version + self.draw.choice((1, 1, 1, 0, -1))
+            profiles[member] = Profile(self.draw.choice((*TEXTS, None)), version)
+        self.store.profiles.append(profiles)
+
+    def _change_catalog(self) -> None:
+        catalog, key = dict(self.store.catalog[-1]), self.draw.choice(ENTRIES)
+        if key in catalog and self.draw.random() < 0.3:
+            del catalog[key]
+        else:
+            catalog[key] = CatalogEntry(self.draw.choice(ITEMS), self.draw.choice(("active", "active", "retired")))
+        self.store.catalog.append(catalog)
+
+    def _change_labeler(self) -> None:
+        self.store.labeler = self.draw.choice(LABELERS)
+
+    def _trigger(self) -> None:
+        """One, none or two workers; now and then the same trigger once more, much later."""
+        if self.workers and self.draw.random() < 0.15:
+            old = self.draw.choice(self.workers)
+            kind, trigger_id = old.run_id.rsplit("-", 1)
+        else:
+            self.n_triggers += 1
+            kind, trigger_id = self.draw.choice(self.kinds), str(self.n_triggers)
+        fails = {member: self.draw.random() < 0.1 for member in MEMBERS}
+        for _ in range(self.draw.choices((1, 0, 2), weights=(7, 2, 1))[0]):
+            self.workers.append(Run(self.store, kind, trigger_id, fails=fails))
+
+    def _step(self) -> None:
+        if open_ := [worker for worker in self.workers if not worker.is_done]:
+            self.draw.choice(open_).step()
+
+    def _die(self) -> None:
+        if open_ := [worker for worker in self.workers if not worker.is_done]:
+            worker = self.draw.choice(open_)
+            worker.die()
+            if self.draw.random() < 0.3:
+                self.workers.remove(worker)

@@ -1,0 +1,272 @@
+"""A refresh over tables in memory: the rules of `jobs.rules` decide, everything else is as small as can be.
+
+A run is a chain of steps; between any two of them the world may change, another run may step, and this one may die.
+What a step leaves behind is what the real one leaves behind: pins, scope, coverage, one commit on the labels, an event.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from jobs.rules import labels as label_rules
+from jobs.rules import scope as scope_rules
+from jobs.rules import standing as standing_rules
+from jobs.rules.labels import Entry, Label
+from jobs.rules.standing import Covered, MemberPins
+from mis_scoring.core.rounds import RoundRule
+
+EPOCH = datetime(2026, 1, 1)
+K = 5
+RULE = RoundRule(candidates_per_round=2, stop_below=0.5)
+
+
+class Profile(NamedTuple):
+    """A row of `profiles`; without a text it can't be used."""
+
+    text: str | None
+    version: int
+
+
+class CatalogEntry(NamedTuple):
+    """A row of `catalog`."""
+
+    text: str
+    status: str
+
+
+class Labeler(NamedTuple):
+    """A scorer and its threshold."""
+
+    scorer_id: str
+    threshold: float
+
+    @property
+    def artifact_id(self) -> str:
+        return f"{self.scorer_id}@{self.threshold}"
+
+
+Labels = dict[tuple[str, str], Label]
+
+
+def _draw(*parts: str) -> float:
+    """A number in [0, 1) that only the parts decide."""
+    return int.from_bytes(hashlib.sha256("|".join(parts).encode()).digest()[:4], "big") / 2**32
+
+
+@lru_cache(maxsize=100_000)
+def evaluate(text: str, catalog: frozenset[tuple[str, CatalogEntry]], labeler: Labeler) -> dict[str, Label]:
+    """Return the labels of a profile: retrieve, walk the rounds, accept."""
+    active = [(key, entry.text) for key, entry in catalog if entry.status == "active"]
+    ranked = sorted(active, key=lambda item: (_draw("similarity", text, item[1]), item[0]))[:K]
+    found = {}
+    for first in range(0, len(ranked), RULE.candidates_per_round):
+        judged = ranked[first : first + RULE.candidates_per_round]
+        scores = {key: (_draw(labeler.scorer_id, text, item), item) for key, item in judged}
+        accepted = {key: pair for key, pair in scores.items() if pair[0] >= labeler.threshold}
+        for key, (score, item) in accepted.items():
+            found[key] = Label(
+                score=score,
+                threshold=labeler.threshold,
+                artifact_id=labeler.artifact_id,
+                query_hash=text,
+                item_hash=item,
+            )
+        outcome = RULE.outcome(judged=len(judged), accepted=len(accepted), missing=0, is_last_round=False)
+        if outcome != "goes_on":
+            break
+    return found
+
+
+@dataclass
+class Store:
+    """All tables, and the clock."""
+
+    profiles: list[dict[str, Profile]] = field(default_factory=lambda: [{}])
+    catalog: list[dict[str, CatalogEntry]] = field(default_factory=lambda: [{}])
+    labeler: Labeler = field(default_factory=lambda: Labeler("s", 0.5))
+    minutes: int = 0
+    pins: dict[str, "Pinned"] = field(default_factory=dict)
+    scope: dict[str, dict[str, str]] = field(default_factory=dict)
+    coverage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    events: dict[str, int] = field(default_factory=dict)  # published: the version of `labels` that stood then
+    labels: Labels = field(default_factory=dict)
+    commits: list[str] = field(default_factory=list)  # on `labels`: run ids
+
+    def now(self) -> datetime:
+        self.minutes += 1
+        return EPOCH + timedelta(minutes=self.minutes)
+
+    def published(self, member_id: str) -> standing_rules.Published:
+        return standing_rules.published(
+            Covered(**self.coverage[run][member_id] | {"publication": publication})
+            for run, publication in self.events.items()
+            if member_id in self.coverage[run]
+        )
+
+    def covered_members(self) -> set[str]:
+        return {member for run in self.events for member in self.coverage[run]}
+
+    def repair_events(self) -> None:
+        for version, run_id in enumerate(self.commits, start=1):
+            self.events.setdefault(run_id, version)
+
+    def expected(self) -> Labels:
+        """Label everyone from scratch."""
+        catalog = frozenset(self.catalog[-1].items())
+        return {
+            (member, key): label
+            for member, profile in self.profiles[-1].items()
+            if profile.text is not None
+            for key, label in evaluate(profile.text, catalog, self.labeler).items()
+        }
+
+
+class Pinned(NamedTuple):
+    """What a run resolved once."""
+
+    run_id: str
+    kind: str
+    profiles_version: int
+    catalog_version: int
+    labeler: Labeler
+    pinned_at: datetime
+
+
+class Run:
+    """One worker of a run. `step` does the next thing; `die` forgets all that is not in the store."""
+
+    def __init__(self, store: Store, kind: str, trigger_id: str, *, fails: Mapping[str, bool] | None = None) -> None:
+        self.store, self.kind, self.run_id = store, kind, f"{kind}-{trigger_id}"
+        self.fails = fails or {}
+        self.die()
+
+    def die(self) -> None:
+        self._steps = [self._pin, self._plan, self._publish, self._commit, self._close]
+        self._base = 0
+        self._changes: dict[tuple[str, str], Label | None] = {}
+
+    @property
+    def is_done(self) -> bool:
+        return not self._steps
+
+    @property
+    def scoped(self) -> dict[str, str]:
+        return self.store.scope[self.run_id]
+
+    def step(self) -> None:
+        self._steps.pop(0)()
+
+    def finish(self) -> None:
+        while not self.is_done:
+            self.step()
+
+    def _pin(self) -> None:
+        store = self.store
+        store.repair_events()
+        pinned = Pinned(
+            self.run_id,
+            self.kind,
+            len(store.profiles) - 1,
+            len(store.catalog) - 1,
+            store.labeler,
+            store.now(),
+        )
+        self._pins = store.pins.setdefault(self.run_id, pinned)
+
+    def _plan(self) -> None:
+        store = self.store
+        members = {*store.profiles[self._pins.profiles_version], *store.covered_members()}
+        reasons = {
+            member: scope_rules.scope_reason(self.kind, self._now(member), store.published(member))
+            for member in sorted(members)
+        }
+        store.scope.setdefault(self.run_id, {member: why for member, why in reasons.items() if why})
+
+    def _publish(self) -> None:
+        """Compute against the labels that stand, and leave coverage behind."""
+        store = self.store
+        if self.run_id in store.commits or self.run_id in store.events:
+            self._steps = [self._close]
+            return
+        self._base = len(store.commits)
+        store.repair_events()
+        rows = {member: self._row(member) for member in store.scope[self.run_id]}
+        store.coverage[self.run_id] = rows
+        self._changes = {}
+        for member, row in rows.items():
+            if row["is_complete"]:
+                self._compare(member)
+
+    def _commit(self) -> None:
+        """Swap, if nobody else has since `_publish`."""
+        if not self._changes:
+            return
+        if len(self.store.commits) != self._base:
+            self._steps = [self._publish, self._commit, self._close]
+            return
+        self.store.commits.append(self.run_id)
+        for key, label in self._changes.items():
+            if label is None:
+                del self.store.labels[key]
+            else:
+                self.store.labels[key] = label
+
+    def _close(self) -> None:
+        commits = self.store.commits
+        publication = commits.index(self.run_id) + 1 if self.run_id in commits else self._base
+        self.store.events.setdefault(self.run_id, publication)
+
+    def _row(self, member: str) -> dict[str, Any]:
+        now, profile = self._now(member), self._profile(member)
+        state = None
+        if profile is not None:
+            state = "quarantined" if profile.text is None else "incomplete" if self.fails.get(member) else None
+        mine = now or self._pinned(member, None)
+        reason = standing_rules.standing(mine, self.store.published(member).stands) or state
+        state = {"candidates": K, "judged": 0, "is_complete": reason is None, "incomplete_reason": reason}
+        return vars(mine) | state
+
+    def _compare(self, member: str) -> None:
+        profile = self._profile(member)
+        found: dict[str, Label] = {}
+        if profile is not None and profile.text is not None:
+            catalog = frozenset(self._catalog().items())
+            found = evaluate(profile.text, catalog, self._pins.labeler)
+        published = {key for owner, key in self.store.labels if owner == member}
+        for key in sorted({*found, *published}):
+            before, after = self.store.labels.get((member, key)), found.get(key)
+            if label_rules.label_change(before, after, self._entry(key), is_member_removed=profile is None):
+                self._changes[member, key] = after
+
+    def _catalog(self) -> dict[str, CatalogEntry]:
+        return self.store.catalog[self._pins.catalog_version]
+
+    def _entry(self, key: str) -> Entry | None:
+        entry = self._catalog().get(key)
+        return None if entry is None else Entry(status=entry.status, item_hash=entry.text, is_quarantined=False)
+
+    def _profile(self, member: str) -> Profile | None:
+        return self.store.profiles[self._pins.profiles_version].get(member)
+
+    def _now(self, member: str) -> MemberPins | None:
+        profile = self._profile(member)
+        return None if profile is None else self._pinned(member, profile)
+
+    def _pinned(self, member: str, profile: Profile | None) -> MemberPins:
+        pins = self._pins
+        return MemberPins(
+            run_id=self.run_id,
+            profile_hash=None if profile is None else profile.text,
+            profile_version=None if profile is None else profile.version,
+            profiles_delta_version=pins.profiles_version,
+            catalog_version=str(sorted(self._catalog().items())),
+            catalog_delta_version=pins.catalog_version,
+            artifact_id=pins.labeler.artifact_id,
+            scorer_id=pins.labeler.scorer_id,
+            retriever_id="r",
+            candidates_per_member=K,
+            pinned_at=pins.pinned_at,
+        )

@@ -1,0 +1,79 @@
+"""The deployment on PostgreSQL, with two schedulers on one database: what is due once is started once."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobs.local.airflow_home import airflow_command
+from jobs.local.services import service_env
+from jobs.settings import Settings
+from tests.soak.deployed import Deployed, free_ports
+
+pytestmark = pytest.mark.soak
+BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+OWNER = "postgres" if os.getuid() == 0 else None  # it refuses to run as root
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """A PostgreSQL of its own on loopback; yields its SQLAlchemy URL."""
+    if not BINARIES:
+        pytest.skip("no PostgreSQL under /usr/lib/postgresql: `apt-get install postgresql` brings one")
+    folder, (port,) = Path(tempfile.mkdtemp(prefix="semlabel-pg-", dir="/tmp")), free_ports(1)
+    (folder / "password").write_text("for-this-test")
+    for path in (folder, folder / "password"):
+        shutil.chown(path, OWNER) if OWNER else None
+    options = ("--username", "airflow", "--auth", "scram-sha-256", "--pwfile", str(folder / "password"))
+    postgres(folder, "initdb", "--pgdata", str(folder / "data"), *options)
+    listen = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder}"
+    control = ("pg_ctl", "--pgdata", str(folder / "data"), "--wait")
+    postgres(folder, *control, "--options", listen, "--log", str(folder / "log"), "start")
+    try:
+        yield f"postgresql+psycopg2://airflow:for-this-test@127.0.0.1:{port}/postgres"
+    finally:
+        postgres(folder, *control, "--mode", "fast", "stop")
+        shutil.rmtree(folder)
+
+
+def postgres(folder: Path, program: str, *arguments: str) -> None:
+    command = [str(BINARIES[-1] / program), *arguments]
+    subprocess.run(command, check=True, user=OWNER, cwd=folder, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def deployed(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    machine = Deployed(tmp_path_factory.mktemp("pg"), SEMLABEL_AIRFLOW_DB=database)
+    machine.semlabel("deployment", "up")
+    yield machine
+    machine.semlabel("deployment", "down")
+
+
+@pytest.fixture(scope="module")
+def second_scheduler(deployed: Deployed) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in set(os.environ) - set(deployed.env):
+            patch.delenv(name)
+        for name, value in deployed.env.items():
+            patch.setenv(name, value)
+        env = service_env(Settings(_env_file=None))  # type: ignore[call-arg]
+    log = (deployed.home / "second-scheduler.log").open("w")
+    command = airflow_command("scheduler", "--skip-serve-logs")
+    process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+    sql = "SELECT count(*) FROM job WHERE job_type = 'SchedulerJob' AND state = 'running'"
+    deployed.wait("two schedulers", lambda: deployed.ask(sql) == [(2,)])
+    yield
+    process.terminate()
+    process.wait()
+
+
+@pytest.mark.usefixtures("second_scheduler")
+def test_two_schedulers_start_what_is_due_once(deployed: Deployed) -> None:
+    deployed.airflow("dags", "unpause", "table_maintenance")
+    run_id = deployed.wait_for_run("table_maintenance")
+    assert list(deployed.runs("table_maintenance")) == [run_id]
+    assert [task[:3] for task in deployed.tasks("table_maintenance", run_id)] == [("maintain_tables", "success", 1)]

@@ -1,0 +1,100 @@
+"""What a deployment's settings mean for its services; that the services run is tested by `make soak`."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.errors import MissingRequirementError
+from jobs.local.deployment import deployment_status, end_deployment, start_deployment
+from jobs.local.services import secret, service_env, services
+from jobs.local.supervisor import Supervisor
+from jobs.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    for name in ("AIRFLOW_HOME", "AIRFLOW__CORE__LOAD_EXAMPLES"):
+        monkeypatch.delenv(name, raising=False)
+    return Settings(home=tmp_path, _env_file=None)  # type: ignore[call-arg]
+
+
+def changed(settings: Settings, **values: Any) -> Settings:
+    return Settings(home=settings.home, _env_file=None, **values)  # type: ignore[call-arg]
+
+
+def names(settings: Settings) -> list[str]:
+    return [service.name for service in services(settings)]
+
+
+def test_the_api_server_starts_first_and_the_scheduler_last(settings: Settings) -> None:
+    assert names(settings) == ["api-server", "spark-connect", "mlflow", "dag-processor", "triggerer", "scheduler"]
+
+
+def test_what_is_elsewhere_is_not_started(settings: Settings) -> None:
+    elsewhere = changed(settings, spark_connect_url="sc://spark:15002", mlflow_uri="http://mlflow:5000")
+    assert names(elsewhere) == ["api-server", "dag-processor", "triggerer", "scheduler"]
+    assert "SEMLABEL_SPARK_CONNECT_URL" not in service_env(elsewhere)
+
+
+def test_every_service_finds_the_same_spark_by_its_token(settings: Settings) -> None:
+    env = service_env(settings)
+    token = env["SPARK_CONNECT_AUTHENTICATE_TOKEN"]
+    assert env["SEMLABEL_SPARK_CONNECT_URL"] == f"sc://localhost:15002/;token={token}" and len(token) >= 24
+    assert service_env(settings) == env, "a secret is made once"
+    assert (settings.deployment / "spark-connect-token").stat().st_mode & 0o777 == 0o600
+    assert secret(settings, "other") != token
+
+
+@pytest.mark.parametrize(
+    ("values", "needs_login"),
+    [
+        ({}, False),
+        ({"environment": "staging"}, True),
+        ({"bind_host": "0.0.0.0"}, True),
+        ({"environment": "staging", "bind_host": "0.0.0.0"}, True),
+    ],
+)
+def test_only_a_local_deployment_on_loopback_lets_everybody_in(
+    settings: Settings, values: dict[str, Any], needs_login: bool
+) -> None:
+    env = service_env(changed(settings, **values))
+    assert env["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS"] == str(not needs_login)
+    assert env["AIRFLOW__API__HOST"] == values.get("bind_host", "127.0.0.1")
+
+
+def test_nothing_but_airflow_ever_leaves_loopback(settings: Settings) -> None:
+    (mlflow,) = (one for one in services(changed(settings, bind_host="0.0.0.0")) if one.name == "mlflow")
+    assert mlflow.command[mlflow.command.index("--host") + 1] == "127.0.0.1"
+
+
+def test_one_setting_puts_airflow_on_postgresql(settings: Settings) -> None:
+    assert service_env(settings)["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].startswith("sqlite:///")
+    url = "postgresql+psycopg2://airflow@db/airflow"
+    assert service_env(changed(settings, airflow_db=url))["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == url
+
+
+def test_what_the_environment_says_wins(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__PARALLELISM", "64")
+    assert service_env(settings)["AIRFLOW__CORE__PARALLELISM"] == "64"
+
+
+def test_a_port_that_is_taken_is_named_with_the_setting_before_anything_starts(settings: Settings) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(MissingRequirementError, match=f"api-server: {port}.*SEMLABEL_AIRFLOW_PORT"):
+            start_deployment(changed(settings, airflow_port=port))
+    assert not (settings.deployment / "airflow").exists()
+
+
+def test_where_nothing_runs_there_is_nothing_to_end(settings: Settings) -> None:
+    assert end_deployment(settings) is False
+    assert deployment_status(settings)["services"] == []
+
+
+def test_a_home_whose_socket_would_be_too_long_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MissingRequirementError, match="too long for a socket"):
+        Supervisor(tmp_path / ("x" * 100))

@@ -1,0 +1,178 @@
+"""What a publication may touch before a person has looked, what a plan may cost, and what both say past a limit."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.errors import CeilingError, CheckFailedError, HeldError, MissingRequirementError
+from jobs.exit_codes import exit_code_of
+from jobs.hold import approve, limits_of
+from jobs.ledger import APPROVED, HELD, PUBLISHED, append_event, event_payload
+from jobs.list_runs import list_runs
+from jobs.rules.guards import GuardLimits, PublicationFigures, reasons_to_hold
+from jobs.run_price import RunPrice, measured_tokens_per_s, refuse_above_ceiling
+from jobs.settings import Settings
+from jobs.table_admin import create_missing
+from schemas.runs import RUNS
+from tests.world import settings_under
+
+LIMITS = GuardLimits(quarantined=0.1, incomplete=0.1, removed=0.2, category_change=0.3, ignored_below=20)
+QUIET: dict[str, Any] = {
+    "members": 500,
+    "quarantined": 2,
+    "incomplete": 0,
+    "labels": 7000,
+    "removed_in_all": 10,
+    "by_category": {"skill": 6000, "licence": 1000},
+    "added": {"skill": 100},
+    "removed": {"skill": 90, "licence": 10},
+}
+
+
+def held(**changes: Any) -> list[str]:
+    return reasons_to_hold(PublicationFigures(**QUIET | changes), LIMITS)
+
+
+def test_a_quiet_publication_goes_through() -> None:
+    assert held() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"quarantined": 51}, "members quarantined: 51 of 500 (10.2%), limit 10.0% (SEMLABEL_HOLD_QUARANTINED)"),
+        ({"incomplete": 51}, "members incomplete: 51 of 500 (10.2%), limit 10.0% (SEMLABEL_HOLD_INCOMPLETE)"),
+        ({"removed_in_all": 1401}, "labels removed: 1401 of 7000 (20.0%), limit 20.0% (SEMLABEL_HOLD_REMOVED)"),
+        (
+            {"added": {"licence": 320}},
+            "labels of category licence, net change: 310 of 1000 (31.0%), limit 30.0% (SEMLABEL_HOLD_CATEGORY_CHANGE)",
+        ),
+        (
+            {"removed": {"licence": 301}},
+            "labels of category licence, net change: 301 of 1000 (30.1%), limit 30.0% (SEMLABEL_HOLD_CATEGORY_CHANGE)",
+        ),
+    ],
+    ids=["quarantined", "incomplete", "removed", "category grows", "category shrinks"],
+)
+def test_past_a_limit_the_figure_the_limit_and_the_setting_are_named(changes: dict[str, Any], sentence: str) -> None:
+    assert held(**changes) == [sentence]
+
+
+def test_every_limit_that_is_passed_is_named_at_once() -> None:
+    assert len(held(quarantined=60, incomplete=70, removed_in_all=7000, removed={"skill": 6000, "licence": 1000})) == 5
+
+
+def test_the_limit_itself_goes_through() -> None:
+    assert held(quarantined=50, removed_in_all=1400, added={"licence": 310}) == []
+
+
+def test_the_first_publication_is_never_held() -> None:
+    assert held(labels=0, by_category={}, quarantined=400, incomplete=90) == []
+
+
+def test_few_members_and_labels_hold_nothing_whatever_share_they_are() -> None:
+    few = {"members": 4, "quarantined": 2, "labels": 6, "by_category": {"skill": 6}}
+    gone = {"added": {}, "removed_in_all": 6, "removed": {"skill": 6}}
+    assert held(**few, **gone) == []
+    figures = PublicationFigures(**QUIET | few | gone)
+    assert len(reasons_to_hold(figures, replace(LIMITS, ignored_below=0))) == 3
+
+
+def test_a_share_of_one_turns_a_limit_off(tmp_path: Path) -> None:
+    limits = limits_of(settings_under(tmp_path, hold_removed=1.0))
+    assert reasons_to_hold(PublicationFigures(**QUIET | {"removed_in_all": 7000}), limits) == []
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A ledger with a held run."""
+    settings = settings_under(tmp_path)
+    create_missing(settings.tables, RUNS)
+    pinned = {"run_id": "r", "kind": "weekly_full", "trigger_id": "t", "pinned_at": "2026-01-01T00:00:00+00:00"}
+    numbers = dict.fromkeys(("profiles_delta_version", "catalog_delta_version", "candidates_per_round"), 1)
+    texts = dict.fromkeys(
+        ("catalog_version", "labeler", "labeler_version", "artifact_id", "artifact_folder", "retriever_id", "engine"),
+        "x",
+    )
+    rest = {"scorer_id": "s", "threshold": 0.5, "stop_below": 0.1, "candidates_per_member": 5}
+    validation = {"is_validated": True, "unvalidated_reason": ""}
+    append_event(settings.tables, "r", "pinned", pinned | numbers | texts | rest | validation)
+    append_event(settings.tables, "r", HELD, {"reasons": ["labels removed: all"], "figures": {}})
+    return settings
+
+
+def test_a_held_run_is_shown_and_approved_once(settings: Settings) -> None:
+    assert [run["state"] for run in list_runs(settings, limit=5)] == ["held"]
+    approved = approve(settings, "r")
+    assert approved["approved"] == ["labels removed: all"] and "publish_labels --set run_id=r" in approved["next"]
+    assert approve(settings, "r") == approved
+    assert event_payload(settings.tables, "r", APPROVED) == {"reasons": ["labels removed: all"]}
+    assert [run["state"] for run in list_runs(settings, limit=5)] == ["approved"]
+
+
+def test_only_a_held_run_can_be_approved(settings: Settings) -> None:
+    append_event(settings.tables, "r", PUBLISHED, {"labels_version": 1, "compared_with": 0})
+    with pytest.raises(CheckFailedError, match="is published already: there is nothing to approve"):
+        approve(settings, "r")
+    with pytest.raises(MissingRequirementError, match="No run 'other'"):
+        approve(settings, "other")
+
+
+def test_a_held_run_says_what_to_do() -> None:
+    error = HeldError("r", ["labels removed: 7 of 10"])
+    assert "labels removed: 7 of 10" in str(error) and "`semlabel approve r`" in str(error)
+    assert exit_code_of(error) == exit_code_of(CeilingError("x")) == 1
+
+
+def test_a_plan_is_priced_by_speed_and_rent() -> None:
+    price = RunPrice.of(pairs=10, tokens=7200, tokens_per_s=2.0, usd_per_hour=3.0)
+    assert price.as_dict() == {
+        "pairs_at_most": 10,
+        "tokens_at_most": 7200,
+        "seconds_at_most": 3600.0,
+        "cost_usd_at_most": 3.0,
+    }
+    assert RunPrice.of(pairs=10, tokens=7200, tokens_per_s=None, usd_per_hour=3.0).cost_usd is None
+    nothing = RunPrice.of(pairs=0, tokens=0, tokens_per_s=None, usd_per_hour=None)
+    assert (nothing.seconds, nothing.cost_usd) == (0.0, 0.0), "nothing to score costs nothing, whatever is known"
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "cost_usd", "message"),
+    [
+        ({"max_pairs": 9}, None, "may score 10 pairs, and SEMLABEL_MAX_PAIRS is 9. Nothing was spent"),
+        ({"max_cost_usd": 2.5}, 3.0, "may cost 3.0 USD, and SEMLABEL_MAX_COST_USD is 2.5. Nothing was spent"),
+        ({"max_cost_usd": 2.5}, None, "what 10 pairs cost is not known: SEMLABEL_ENGINES_USD_PER_HOUR"),
+    ],
+    ids=["pairs", "cost", "unknown cost"],
+)
+def test_a_plan_above_a_ceiling_stops(
+    tmp_path: Path, ceiling: dict[str, Any], cost_usd: float | None, message: str
+) -> None:
+    price = RunPrice(pairs=10, tokens=1, seconds=None, cost_usd=cost_usd)
+    refuse_above_ceiling(price, settings_under(tmp_path, max_pairs=10))
+    with pytest.raises(CeilingError, match=message):
+        refuse_above_ceiling(price, settings_under(tmp_path, **ceiling))
+
+
+def test_the_speed_is_that_of_the_last_published_run_that_scored_enough(settings: Settings) -> None:
+    root = settings.tables
+    assert measured_tokens_per_s(root, "s") is None
+    pinned = event_payload(root, "r", "pinned") or {}
+    for run_id, scorer_id, pairs, tokens in [
+        ("slow", "s", 1000, 5000),
+        ("last", "s", 2000, 40_000),
+        ("few", "s", 10, 1),
+        ("other", "t", 5000, 1),
+        ("open", "s", 5000, 1),
+    ]:
+        append_event(root, run_id, "pinned", pinned | {"run_id": run_id, "scorer_id": scorer_id})
+        for number in (0, 1):
+            scored = {"scored": pairs // 2, "tokens": tokens // 2, "seconds": 5.0}
+            append_event(root, run_id, f"round_{number}_score_round", scored)
+        if run_id != "open":
+            append_event(root, run_id, PUBLISHED, {"labels_version": None, "compared_with": 0})
+    assert measured_tokens_per_s(root, "s") == 4000.0
+    assert measured_tokens_per_s(root, "unknown") is None

@@ -1,0 +1,108 @@
+"""The report of a run: its figures are those of the tables and the ledger, and its page names no member."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.report_run import report_of
+from jobs.run_figures import against_plan
+from jobs.run_ledger import read_run
+from jobs.run_page import write_page
+from jobs.settings import Settings
+from jobs.table_reader import pins_of
+from tests.published_run import PROFILE_TEXT, append_events, make_tables, write_run
+from tests.world import settings_under
+
+FIRST = datetime(2026, 11, 1, 2, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A weekly run, a daily one, and the weekly one after it; each before the last has reported its positive rate."""
+    made = settings_under(tmp_path_factory.mktemp("runs"))
+    make_tables(made.tables)
+    write_run(made.tables, "weekly_full-1", at=FIRST)
+    write_run(made.tables, "daily_incremental-1", at=FIRST + timedelta(days=6), kind="daily_incremental")
+    write_run(made.tables, "weekly_full-2", at=FIRST + timedelta(days=7))
+    for hours, (run_id, accepted) in enumerate((("weekly_full-1", 3), ("daily_incremental-1", 0))):
+        rates = {"positive_rate": {"skill": {"judged": 6, "accepted": accepted}}}
+        append_events(
+            made.tables, run_id, {"report_run": rates | {"seconds": 1.0}}, at=FIRST + timedelta(days=6.5, hours=hours)
+        )
+    yield made
+
+
+@pytest.fixture(scope="module")
+def report(settings: Settings) -> dict[str, Any]:
+    return report_of(settings, pins_of(settings.tables, "weekly_full-2"))
+
+
+def test_the_funnel_goes_from_scope_to_label(report: dict[str, Any]) -> None:
+    members = {"members_in_scope": 3, "members_retrieved": 2, "members_judged": 2, "members_with_a_label": 1}
+    assert report["funnel"] == members | {"candidates": 20, "judged": 12, "accepted": 3, "reused": 3, "scored": 9}
+
+
+def test_a_round_says_what_it_judged_and_what_it_cost(report: dict[str, Any]) -> None:
+    first, second = report["rounds"]
+    assert (first["members"], first["judged"], first["accepted"], first["accepted_share"]) == (2, 8, 2, 0.25)
+    assert (first["scored"], first["pairs_reused"], first["tokens"], first["seconds"]) == (5, 3, 110, 5.0)
+    assert (second["members"], second["accepted"], second["reasons"]) == (1, 1, {"candidates_exhausted": 1})
+
+
+def test_the_seconds_of_all_rounds_stand_with_their_job(report: dict[str, Any]) -> None:
+    assert report["seconds_by_job"]["score_round"] == 8.0
+    assert report["waited_s"] == 25.0 and report["elapsed_s"] == 600.0
+
+
+def test_the_plan_stands_beside_what_it_came_to(settings: Settings, report: dict[str, Any]) -> None:
+    planned = {row["what"]: (row["at_most"], row["actual"]) for row in report["against_plan"]}
+    assert planned == {"pairs": (30, 9), "tokens": (900, 200), "seconds": (20.0, 8.0)}, "nobody knows the rent"
+    ledger = read_run(settings.tables, "weekly_full-2")
+    assert against_plan(ledger, 90.0)[-1] == {"what": "cost_usd", "at_most": 0.5, "actual": 0.2}
+
+
+def test_drift_is_against_the_run_before_of_the_same_kind(report: dict[str, Any]) -> None:
+    assert report["previous_run_id"] == "weekly_full-1"
+    by_category = {row["category"]: row for row in report["drift"]}
+    assert (by_category["skill"]["share"], by_category["skill"]["before"]) == (1 / 6, 0.5)
+    assert by_category["licence"]["difference"] is None, "the run before judged none"
+
+
+def test_a_first_run_has_nothing_to_drift_from(settings: Settings) -> None:
+    first = report_of(settings, pins_of(settings.tables, "weekly_full-1"))
+    assert first["previous_run_id"] is None and first["changes"] == {"added": 3}
+
+
+def test_quality_says_where_a_supported_pair_was_lost(report: dict[str, Any]) -> None:
+    quality = report["quality"]
+    assert (quality["supported"], quality["true_positives"], quality["lost_by_early_stop"]) == (4, 3, 1)
+
+
+def test_the_page_holds_the_figures_and_no_text_of_anybody(report: dict[str, Any], tmp_path: Path) -> None:
+    write_page(tmp_path / "run.html", report | {"held": ["3 labels would go"]})
+    page = (tmp_path / "run.html").read_text()
+    assert "weekly_full-1" in page and "profile_text holds no &lt;text&gt;" in page
+    assert "3 labels would go" in page and "first time" in page
+    for name in ("ann", "bob", "cat"):
+        assert PROFILE_TEXT.format(name) not in page and not re.search(rf">\s*{name}\s*<", page)
+    assert not re.search(r"""(src|href)=["'](?!#)""", page), "nothing from outside is asked for"
+
+
+def test_the_page_of_a_run_that_judged_nothing_is_whole(report: dict[str, Any], tmp_path: Path) -> None:
+    nothing = report | {"rounds": [], "drift": [], "quality": None, "changes": {}, "quarantine": [], "against_plan": []}
+    nothing |= {
+        "scope_reasons": {},
+        "stop_reasons": {},
+        "left_out": {},
+        "elapsed_s": None,
+        "waited_s": None,
+        "previous_run_id": None,
+    }
+    nothing |= {"counts": dict.fromkeys(report["counts"], 0), "funnel": dict.fromkeys(report["funnel"], 0)}
+    write_page(tmp_path / "run.html", nothing)
+    page = (tmp_path / "run.html").read_text()
+    assert "No round was needed" in page and "changed no" in page and "Nothing was set aside" in page
