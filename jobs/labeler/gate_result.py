@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from jobs.labeler.shown import shown, shown_limit
+
 REPORTED = "reported"
 Sense = Literal[">=", "<=", "=="]
 
@@ -118,7 +120,7 @@ class GateResult:
 def faults_of(result: dict[str, Any]) -> list[str]:
     """Return one sentence a figure that does not hold, from `as_dict`."""
     return [
-        f"{check['stage']}: {figure['name']} is {figure['value']}, limit {figure['limit']}"
+        f"{check['stage']}: {figure['name']} is {shown(figure['value'])}, limit {shown_limit(figure['limit'])}"
         + (f" ({figure['note']})" if figure["note"] else "")
         for check in result["checks"]
         for figure in check["figures"]

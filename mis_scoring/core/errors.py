@@ -1,10 +1,21 @@
 """One tree of errors: `DataError` (a rerun gives the same) and `EngineError` (a retry may help)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 
 class SemlabelError(Exception):
-    """Anything that semlabel itself reports."""
+    """Anything that semlabel itself reports; it crosses processes with its fields, whatever its class asks for."""
+
+    def __reduce__(self) -> tuple[Callable[..., "SemlabelError"], tuple[Any, ...]]:
+        """Rebuild without `__init__`: pickle would call it with the message alone."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[SemlabelError], args: tuple[Any, ...], fields: dict[str, Any]) -> SemlabelError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
 
 
 class DataError(SemlabelError):

@@ -23,7 +23,11 @@ def score_on_engines(batch: pa.Table, spec: ScoreSpec, names: Sequence[str]) -> 
     Raises:
         EngineError: the engine failed, or its process died and may not start again.
     """
-    tokens = _tokenize_rows(spec)(batch)
+    return score_tokens(_tokenize_rows(spec)(batch), names)
+
+
+def score_tokens(tokens: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the scores of rows of `TOKENIZED`; see `score_on_engines`."""
     name, engine = _least_busy(names)
     try:
         return ray.get(engine.score.remote(tokens))

@@ -69,6 +69,8 @@ def test_the_first_refresh_labels_every_member_well(first: dict[str, Any]) -> No
     assert first["counts"]["engines_started"] >= 1 and first["counts"]["tokens"] > 0
     assert first["changes"] == {"added": first["counts"]["labels"]}
     assert first["pins"]["is_validated"]
+    assert set(first["stop_reasons"]) == {"accepted_too_little", "candidates_exhausted"}
+    assert min(first["stop_reasons"].values()) >= 0.05 * MEMBERS
     quality = first["quality"]
     assert quality["precision"] >= 0.85
     lost = sum(quality[f"lost_{where}"] for where in ("in_retrieval", "by_early_stop", "by_scorer"))
@@ -165,7 +167,7 @@ def test_an_own_labeler_goes_from_pairs_to_the_lineage_of_every_label(machine: M
     from schemas.every import LABELS
 
     pairs, work = str(tmp_path / "pairs.parquet"), str(tmp_path / "work")
-    machine.run("labeler", "sample-pairs", pairs, "--members", "100")
+    machine.run("labeler", "sample-pairs", pairs, "--members", "80", "--pairs-per-member", "25")
     prompt = ("--readout", "<|readout|>", "--yes", "YES", "--no", "NO")
     base = str(BUNDLED_LABELER)
     trained = machine.run("labeler", "train", work, "--base", base, "--pairs", pairs, *prompt, "--epochs", "1")

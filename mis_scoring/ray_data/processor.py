@@ -1,0 +1,81 @@
+"""The score stage as a processor of `ray.data.llm`: importing this teaches `build_processor` its config.
+
+A row is one query and its items, as texts that already hold whatever template they need; `scores` come out, one an
+item, in their order. Stages: tokenize (CPU pool) and score (engine pool, or named engines); there is no chat template
+and no detokenizing, and a config that names such a stage is refused. The builder and the stages' base are internals of
+Ray 2.60 (`tests/ray/test_processor.py` pins what is used of them).
+"""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from ray.data import ActorPoolStrategy
+from ray.data.llm import Processor, ProcessorConfig
+from ray.llm._internal.batch.processor import ProcessorBuilder
+
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.ray_data.processor_stages import ScoreStage, TokenizeStage
+from mis_scoring.ray_data.spec import ScoreSpec
+
+
+class SGLangScoreProcessorConfig(ProcessorConfig):
+    """What to score with and where; `concurrency` is that of the engines, `batch_size` an epoch of the canary."""
+
+    model_source: str = Field(description="folder of an artifact: checkpoint, tokenizer, labeler.json")
+    engine: str = Field("cascade", description="a name of mis_scoring.engines.registry, or module:function")
+    engine_threads: int = Field(2, ge=1)
+    engines: tuple[str, ...] = Field((), description="named engines to be a client of; empty: the stage owns its own")
+    gpus_per_engine: float = Field(0.0, ge=0)
+    cpus_per_actor: float = Field(0.2, gt=0)
+    tokenize_concurrency: int | tuple[int, int] = Field(1, description="of the tokenizing pool; n: from 1 to n")
+    request_timeout_s: float = Field(900.0, gt=0)
+    max_restarts: int = Field(0, ge=0, description="of an actor that dies")
+    should_continue_on_error: bool = Field(
+        False, description="a row that can't be scored has `__inference_error__` and null scores instead of ending all"
+    )
+
+    def spec(self) -> ScoreSpec:
+        """Return what decides the scores.
+
+        Raises:
+            ArtifactError: the folder holds no whole artifact.
+        """
+        folder = Path(self.model_source).resolve()
+        artifact = LabelerArtifact.load(folder)
+        return ScoreSpec.of(artifact, folder, engine=self.engine, engine_threads=self.engine_threads)
+
+
+def build_score_processor(config: SGLangScoreProcessorConfig, **options: Any) -> Processor:
+    """Return the processor of a config; `options` are those of `build_processor`."""
+    spec, engines = config.spec(), config.engines
+    common = {"spec": spec, "should_continue_on_error": config.should_continue_on_error}
+    stages = [
+        TokenizeStage(
+            fn_constructor_kwargs=common,
+            map_batches_kwargs=_pool(config, _sizes(config.tokenize_concurrency)),
+        ),
+        ScoreStage(
+            fn_constructor_kwargs=common | {"engines": engines, "request_timeout_s": config.request_timeout_s},
+            map_batches_kwargs=_pool(config, config.get_concurrency())
+            | {"num_gpus": 0 if engines else config.gpus_per_engine},
+        ),
+    ]
+    return Processor(config, stages, **options)
+
+
+def _sizes(concurrency: int | tuple[int, int]) -> dict[str, Any]:
+    smallest, largest = (1, concurrency) if isinstance(concurrency, int) else concurrency
+    return {"min_size": smallest, "max_size": largest}
+
+
+def _pool(config: SGLangScoreProcessorConfig, sizes: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "compute": ActorPoolStrategy(**sizes),
+        "num_cpus": config.cpus_per_actor,
+        "max_restarts": config.max_restarts,
+        "max_task_retries": config.max_restarts,
+    }
+
+
+ProcessorBuilder.register(SGLangScoreProcessorConfig, build_score_processor)
