@@ -31,7 +31,7 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 
 test: setup lint ## All checks that need no GPU
 	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 15 minutes on 2 cores."
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-whole test-parts
+	@$(MAKE) --no-print-directory --jobs=2 test-whole test-parts
 
 test-whole: # whole runs through the command line and Airflow
 	@$(BIN)/python -m pytest tests/e2e tests/dags
