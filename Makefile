@@ -42,9 +42,9 @@ test-parts:
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-soak: setup ## The schedules on real services, with processes killed; then on PostgreSQL
+soak: setup ## The schedules on real services, with processes killed; on PostgreSQL; drawn histories on Delta
 	@echo "Soak: about 30 minutes on 2 cores; needs 4 GB of memory."
-	@$(BIN)/python -m pytest -m soak --timeout=7200 tests/soak
+	@$(BIN)/python -m pytest -m soak --timeout=7200 tests/soak tests/spark
 
 up: setup ## Start Airflow, MLflow and Spark as services on loopback
 	@echo "Up: under two minutes, 2 GB of memory; docs/operate.md says what to do next."
