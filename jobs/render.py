@@ -123,7 +123,7 @@ def print_checks(checks: Sequence[Check]) -> None:
 
 def print_deployment(status: dict[str, Any]) -> None:
     """Print where the services are, and the state of each."""
-    for name in ("airflow", "login", "mlflow", "logs"):
+    for name in ("airflow", "login", "metrics", "mlflow", "logs"):
         _console.print(f"{name:<8} {status[name]}", soft_wrap=True)
     table = Table("service", "state", "pid", box=None)
     for one in status["services"]:

@@ -5,6 +5,7 @@ starts neither Ray nor an engine. The first round that has something starts the 
 this process (`ray_address`) the next rounds find them warm, and `stop_engines` ends them.
 """
 
+import fcntl
 import logging
 import threading
 import time
@@ -39,6 +40,7 @@ from schemas.member_rounds import MEMBER_ROUNDS
 
 log = logging.getLogger(__name__)
 
+LOCK_FILE = ".lock"
 _PROGRESS_EVERY_S = 5.0
 
 
@@ -65,12 +67,13 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     member_ids = members_to_score(files)
     folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
     prepare_folder(folder)
-    if set(member_ids) - members_done(folder):
-        with _progress(folder, params.round, len(member_ids)):
-            _score(settings, pins, files, folder)
-    check_one_to_one(folder, member_ids)
-    result = summarise(folder) | {"seconds": round(time.monotonic() - started, 2)}
-    write_summary(folder, result)
+    with _alone(folder):
+        if set(member_ids) - members_done(folder):
+            with _progress(folder, params.round, len(member_ids)):
+                _score(settings, pins, files, folder)
+        check_one_to_one(folder, member_ids)
+        result = summarise(folder) | {"seconds": round(time.monotonic() - started, 2)}
+        write_summary(folder, result)
     return result
 
 
@@ -117,6 +120,18 @@ def _placement(settings: Settings) -> Placement:
     n_cpus = float(ray.cluster_resources()["CPU"])  # type: ignore[no-untyped-call]
     where = Placement.for_cluster(n_cpus)
     return replace(where, n_engines=settings.n_engines, gpus_per_engine=settings.gpus_per_engine)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other attempt is at this round: two would stage a member twice.
+
+    A scheduler that died and came back starts a second attempt while the first may go on for some seconds. The system
+    gives the lock of a process that dies to the next one.
+    """
+    with (folder / LOCK_FILE).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

@@ -64,6 +64,7 @@ class Settings(BaseSettings):
     airflow_db: str = Field("", description="SQLAlchemy URL of a PostgreSQL for Airflow; empty: SQLite under home")
     mlflow_port: int = 5000
     spark_connect_port: int = 15002
+    ray_port: int = Field(6379, description="of a deployment's Ray; 0: none, each round starts its own")
     parallel_tasks: int = Field(4, ge=1, description="tasks that run at once")
     engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
 

@@ -54,6 +54,7 @@ def deployment_status(settings: Settings) -> dict[str, Any]:
     return {
         "airflow": airflow_url(settings),
         "login": f"admin, {password_file(settings)}" if settings.needs_login else "none: local and on loopback",
+        "metrics": f"http://127.0.0.1:{settings.metrics_port}/metrics",
         "mlflow": settings.mlflow_uri or f"http://127.0.0.1:{settings.mlflow_port}",
         "logs": str(settings.deployment / "logs"),
         "services": supervisor.programs() if supervisor.is_running() else [],
@@ -74,8 +75,8 @@ def _require_free_ports(wanted: list[Service]) -> None:
     taken = [f"{service.name}: {service.port}" for service in wanted if service.port and _is_taken(service.port)]
     if taken:
         raise MissingRequirementError(
-            f"Ports are taken by other programs ({', '.join(taken)}): set SEMLABEL_AIRFLOW_PORT, SEMLABEL_MLFLOW_PORT "
-            "or SEMLABEL_SPARK_CONNECT_PORT."
+            f"Ports are taken by other programs ({', '.join(taken)}): set SEMLABEL_AIRFLOW_PORT, "
+            "SEMLABEL_METRICS_PORT, SEMLABEL_MLFLOW_PORT, SEMLABEL_RAY_PORT or SEMLABEL_SPARK_CONNECT_PORT."
         )
 
 

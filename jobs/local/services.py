@@ -1,6 +1,7 @@
 """The services of a deployment on one machine: what each runs, and how it says that it is there.
 
-Left out is what the settings say is elsewhere: MLflow with an `mlflow_uri`, Spark with a `spark_connect_url`.
+Left out is what the settings say is elsewhere: MLflow with an `mlflow_uri`, Spark with a `spark_connect_url`, Ray with
+a `ray_address`.
 """
 
 import json
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.local.airflow_home import airflow_command, airflow_env
+from jobs.local.ray_head import ray_env
 from jobs.settings import Settings
 
 API_SERVER = "api-server"
@@ -38,12 +40,13 @@ def services(settings: Settings) -> list[Service]:
     """Return the deployment's services in the order in which they start: tasks need the api-server first."""
     wanted = [_airflow(settings, API_SERVER, port=settings.airflow_port)]
     if not settings.spark_connect_url:
-        command = (sys.executable, "-m", "jobs.local.connect_server")
-        port = settings.spark_connect_port
-        wanted.append(Service(name="spark-connect", command=command, port=port, is_healthy=lambda: _listens(port)))
+        wanted.append(_module("spark-connect", "jobs.local.connect_server", settings.spark_connect_port))
+    if _has_ray(settings):
+        wanted.append(_module("ray", "jobs.local.ray_head", settings.ray_port))
     if not settings.mlflow_uri:
         wanted.append(_mlflow(settings))
     wanted += [
+        _module("metrics", "jobs.cli", settings.metrics_port, "metrics"),
         _airflow(settings, "dag-processor", reports_as="dag_processor"),
         _airflow(settings, "triggerer", "--skip-serve-logs"),
         _airflow(settings, "scheduler", "--skip-serve-logs"),
@@ -76,6 +79,10 @@ def service_env(settings: Settings) -> dict[str, str]:
         token = secret(settings, "spark-connect-token")
         own["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
         own["SEMLABEL_SPARK_CONNECT_URL"] = f"sc://localhost:{settings.spark_connect_port}/;token={token}"
+    if _has_ray(settings):
+        secret(settings, "ray-token")
+        own |= ray_env(settings.deployment / "ray-token")
+        own["SEMLABEL_RAY_ADDRESS"] = f"127.0.0.1:{settings.ray_port}"
     return airflow_env(settings, settings.deployment / "airflow", own) | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "SEMLABEL_HOME": str(settings.home.resolve()),
@@ -117,6 +124,15 @@ def _reports_health(settings: Settings, component: str) -> bool:
     url = f"http://127.0.0.1:{settings.airflow_port}/api/v2/monitor/health"
     with urllib.request.urlopen(url, timeout=5) as answer:
         return bool(json.load(answer)[component]["status"] == "healthy")
+
+
+def _has_ray(settings: Settings) -> bool:
+    return bool(settings.ray_port) and not settings.ray_address
+
+
+def _module(name: str, module: str, port: int, *options: str) -> Service:
+    command = (sys.executable, "-m", module, *options)
+    return Service(name=name, command=command, port=port, is_healthy=lambda: _listens(port))
 
 
 def _mlflow(settings: Settings) -> Service:

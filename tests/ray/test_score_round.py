@@ -1,5 +1,6 @@
 """`score_round` on a private Ray, with engines that are fast, broken or both."""
 
+import fcntl
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,6 +128,23 @@ def test_a_row_that_is_missing_or_doubled_is_noticed(scored: ScoredRound) -> Non
         check_one_to_one(scored.folder, [*everyone, "nobody"])
     with pytest.raises(EngineError, match="1 of other members"):
         check_one_to_one(scored.folder, everyone[1:])
+
+
+def test_no_two_attempts_are_at_a_round_at_once(
+    settings: Settings, pinned: Pin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, was_alone = pinned("dying"), []
+    write_rows(settings, [member_row("m", "x", ITEM_TEXTS)])
+
+    def score(*_: Any) -> None:
+        with (folder / score_round.LOCK_FILE).open("w") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        was_alone.append(True)
+
+    monkeypatch.setattr(score_round, "_score", score)
+    with pytest.raises(EngineError, match="1 rows are missing"):
+        run(settings, ROUND_0)
+    assert was_alone == [True]
 
 
 def test_a_failing_canary_ends_the_job_and_nothing_is_written(settings: Settings, pinned: Pin) -> None:

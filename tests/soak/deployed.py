@@ -29,7 +29,7 @@ class Deployed:
         self.home = home
         self.settings = Settings(home=home, _env_file=None)
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("SEMLABEL_", "AIRFLOW_"))}
-        ports = dict(zip(("AIRFLOW", "MLFLOW", "SPARK_CONNECT"), free_ports(3), strict=True))
+        ports = dict(zip(("AIRFLOW", "METRICS", "MLFLOW", "RAY", "SPARK_CONNECT"), free_ports(5), strict=True))
         self.env = kept | {f"SEMLABEL_{name}_PORT": str(port) for name, port in ports.items()}
         self.env |= {"SEMLABEL_HOME": str(home), **settings}
 

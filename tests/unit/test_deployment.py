@@ -29,21 +29,35 @@ def names(settings: Settings) -> list[str]:
 
 
 def test_the_api_server_starts_first_and_the_scheduler_last(settings: Settings) -> None:
-    assert names(settings) == ["api-server", "spark-connect", "mlflow", "dag-processor", "triggerer", "scheduler"]
+    assert names(settings) == [
+        "api-server",
+        "spark-connect",
+        "ray",
+        "mlflow",
+        "metrics",
+        "dag-processor",
+        "triggerer",
+        "scheduler",
+    ]
 
 
 def test_what_is_elsewhere_is_not_started(settings: Settings) -> None:
-    elsewhere = changed(settings, spark_connect_url="sc://spark:15002", mlflow_uri="http://mlflow:5000")
-    assert names(elsewhere) == ["api-server", "dag-processor", "triggerer", "scheduler"]
-    assert "SEMLABEL_SPARK_CONNECT_URL" not in service_env(elsewhere)
+    there = {"spark_connect_url": "sc://spark:15002", "mlflow_uri": "http://mlflow:5000", "ray_address": "ray:6379"}
+    elsewhere = changed(settings, **there)
+    assert names(elsewhere) == ["api-server", "metrics", "dag-processor", "triggerer", "scheduler"]
+    env = service_env(elsewhere)
+    assert not {"SEMLABEL_SPARK_CONNECT_URL", "SEMLABEL_RAY_ADDRESS", "RAY_AUTH_TOKEN_PATH"} & set(env)
+    assert "ray" not in names(changed(settings, ray_port=0))
 
 
-def test_every_service_finds_the_same_spark_by_its_token(settings: Settings) -> None:
+def test_every_service_finds_the_same_spark_and_ray_by_their_tokens(settings: Settings) -> None:
     env = service_env(settings)
     token = env["SPARK_CONNECT_AUTHENTICATE_TOKEN"]
     assert env["SEMLABEL_SPARK_CONNECT_URL"] == f"sc://localhost:15002/;token={token}" and len(token) >= 24
+    assert env["SEMLABEL_RAY_ADDRESS"] == "127.0.0.1:6379" and env["RAY_AUTH_MODE"] == "token"
     assert service_env(settings) == env, "a secret is made once"
-    assert (settings.deployment / "spark-connect-token").stat().st_mode & 0o777 == 0o600
+    for path in (settings.deployment / "spark-connect-token", Path(env["RAY_AUTH_TOKEN_PATH"])):
+        assert path.stat().st_mode & 0o777 == 0o600
     assert secret(settings, "other") != token
 
 
