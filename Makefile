@@ -14,7 +14,7 @@ help: ## List the targets
 setup: $(READY) ## Make .venv, fetch Delta's jars, ESCO and the embedding model
 
 $(READY): infra/local/requirements.lock infra/local/data.lock infra/local/jars.sha256 pyproject.toml
-	@echo "Set-up: downloads 2.7 GB (torch brings its CUDA build), takes 6.5 GB of disk in $(VENV) and $(CACHE), 2 to 5 minutes."
+	@echo "Set-up: downloads 2.7 GB (torch brings its CUDA build), takes 7.1 GB of disk in $(VENV) and $(CACHE), 2 to 5 minutes."
 	@$(PYTHON) infra/local/check_machine.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r infra/local/uv.lock
@@ -30,7 +30,7 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 15 minutes on 2 cores."
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 20 to 35 minutes on 2 cores."
 	@$(MAKE) --no-print-directory --jobs=2 test-whole test-parts
 
 test-whole: # whole runs through the command line and Airflow
