@@ -83,6 +83,9 @@ def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
         engine=settings.engine,
         is_validated=not unvalidated_reason,
         unvalidated_reason=unvalidated_reason,
+        stop_sample_share=settings.stop_sample_share,
+        stop_sample_at_least=settings.stop_sample_at_least,
+        stop_sample_from=settings.stop_sample_from,
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from jobs.rules.stop_sample import SampleRule
 from mis_scoring.core.identity import digest
 
 PINNED = "pinned"  # the event that holds the pins
@@ -14,6 +15,8 @@ class Pins:
     Attributes:
         catalog_version: content digest of the whole catalog; `catalog_delta_version` is where it was read.
         artifact_folder: the labeler's artifact under the staging root, its digests checked.
+        stop_sample_share, stop_sample_at_least, stop_sample_from: see `SampleRule`; a run that was pinned before there
+            was a sample has none.
         pinned_at: UTC, ISO 8601. Orders the artifacts of two runs: an alias may move back to an older version.
     """
 
@@ -37,6 +40,16 @@ class Pins:
     engine: str
     is_validated: bool
     unvalidated_reason: str
+    stop_sample_share: float = 0.0
+    stop_sample_at_least: int = 0
+    stop_sample_from: int = 0
+
+    @property
+    def stop_sample(self) -> SampleRule:
+        """How many members go on past their stop."""
+        return SampleRule(
+            share=self.stop_sample_share, at_least=self.stop_sample_at_least, from_members=self.stop_sample_from
+        )
 
     @property
     def n_rounds(self) -> int:

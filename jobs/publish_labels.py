@@ -34,6 +34,7 @@ from jobs.published_event import (
     repair_published_events,
 )
 from jobs.rendering import item_text, text_hash
+from jobs.sampled_outcomes import keep_stop_sample
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
@@ -81,6 +82,7 @@ def _publish_once(spark: SparkSession, settings: Settings, pins: Pins) -> dict[s
     repair_published_events(root)  # a commit without its event would hide the coverage that it stands on
     earlier = _compare_coverage(spark, root, pins)
     _compare_labels(spark, root, pins, base, earlier)
+    keep_stop_sample(spark, root, pins)
     counts = count_by(root, LABEL_CHANGES, "change", pins.run_id)
     hold_past_limits(settings, pins)
     written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
@@ -92,7 +94,8 @@ def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     """Write the run's coverage, and return the coverage that the labels of its members stood on before."""
     scope = read(spark, root, SCOPE, run_id=pins.run_id)
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
-    found = to_coverage(scope, candidates, read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id), pins)
+    outcomes = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, is_past_stop=False)
+    found = to_coverage(scope, candidates, outcomes, pins)
     # never cached: Spark would take it for that of a later version too
     published = published_coverage(spark, root, members=scope.select("member_id"))
     earlier = published.where("stands IS NOT NULL").select("stands.*")
@@ -123,7 +126,7 @@ def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBas
 
 
 def _found_labels(spark: SparkSession, root: Path, pins: Pins, members: DataFrame) -> DataFrame:
-    rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id)
+    rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, is_past_stop=False)
     known = usable_judgments(spark, root, pins.scorer_id, rounds, n_queries=n_in_scope(root, pins.run_id))
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
     return to_labels(judged_pairs(rounds, known), candidates, members, pins)

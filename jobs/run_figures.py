@@ -19,14 +19,28 @@ from schemas.quarantine import QUARANTINE
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.runs import RUNS
 
-_SUMMED = ("scored", "pairs_reused", "tie_checked", "tie_tokens", "tokens", "engines_started")
+_SUMMED = (
+    "scored",
+    "pairs_reused",
+    "tie_checked",
+    "tie_tokens",
+    "tokens",
+    "engines_started",
+    "past_stop_scored",
+    "past_stop_tokens",
+)
 _MOST_REASONS = 50  # of quarantine; an engine's message may differ from row to row
 
 
 def summed_over_rounds(ledger: RunLedger) -> dict[str, int]:
-    """Sum what the rounds counted: pairs scored and reused, tie checks, tokens, engines started."""
+    """Sum what the rounds counted: pairs scored and reused, tie checks, tokens, engines started.
+
+    `scored` is without the pairs that price early stopping, `past_stop_scored`; tokens and tie checks are of both, and
+    `past_stop_tokens` of all tokens are the sample's.
+    """
     payloads = [payload for jobs in ledger.rounds().values() for payload in jobs.values()]
-    return {name: sum(payload.get(name, 0) for payload in payloads) for name in _SUMMED}
+    summed = {name: sum(payload.get(name, 0) for payload in payloads) for name in _SUMMED}
+    return summed | {"scored": summed["scored"] - summed["past_stop_scored"]}
 
 
 def funnel(root: Path, pins: Pins, ledger: RunLedger) -> dict[str, int | None]:
@@ -51,7 +65,8 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
     """Return one row a round: members, pairs judged and accepted, new and reused, why members stopped, seconds."""
     sql = f"""
         SELECT round, count(*) AS members, sum(judged) AS judged, sum(accepted) AS accepted, sum(missing) AS missing
-        FROM round_outcomes WHERE run_id = {literal(pins.run_id)} GROUP BY round ORDER BY round"""
+        FROM round_outcomes WHERE run_id = {literal(pins.run_id)} AND NOT is_past_stop
+        GROUP BY round ORDER BY round"""
     found = []
     for row in query(root, sql, ROUND_OUTCOMES):
         jobs = ledger.rounds().get(row["round"], {})
@@ -60,9 +75,9 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
             {
                 **row,
                 "accepted_share": row["accepted"] / row["judged"] if row["judged"] else None,
-                "scored": score.get("scored", 0),
+                "scored": score.get("scored", 0) - stop.get("past_stop_scored", 0),
                 "pairs_reused": jobs.get("build_round", {}).get("pairs_reused", 0),
-                "tokens": score.get("tokens", 0) + score.get("tie_tokens", 0),
+                "tokens": score.get("tokens", 0) + score.get("tie_tokens", 0) - stop.get("past_stop_tokens", 0),
                 "reasons": dict(stop.get("reasons", {})),
                 "seconds": sum(payload.get("seconds", 0.0) for payload in jobs.values()),
             }
@@ -73,14 +88,18 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
 def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str, Any]]:
     """Return what was planned at most beside what it came to; what the plan does not know is left out.
 
+    What the sample past its stop cost is left out too, of the seconds by its part of the tokens.
+
     Args:
         usd_per_hour: rent of all engines together; None where it is not known.
     """
     plan, summed = ledger.of("plan_refresh"), summed_over_rounds(ledger)
-    scoring_s = ledger.seconds_by_job().get("score_round", 0.0)
+    tokens = summed["tokens"] + summed["tie_tokens"]
+    planned_share = 1.0 - (summed["past_stop_tokens"] / tokens if tokens else 0.0)
+    scoring_s = ledger.seconds_by_job().get("score_round", 0.0) * planned_share
     actual = {
         "pairs": summed["scored"],
-        "tokens": summed["tokens"] + summed["tie_tokens"],
+        "tokens": tokens - summed["past_stop_tokens"],
         "seconds": scoring_s,
         "cost_usd": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
     }

@@ -14,6 +14,7 @@ from schemas.reference import REFERENCE
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.runs import RUNS
 from schemas.scope import SCOPE
+from schemas.stop_sample import STOP_SAMPLE
 from schemas.texts import TEXTS
 
 UPSTREAM_TABLES = (PROFILES, CATALOG, REFERENCE)
@@ -25,6 +26,7 @@ RUN_TABLES = (
     CANDIDATES,
     MEMBER_ROUNDS,
     ROUND_OUTCOMES,
+    STOP_SAMPLE,
     JUDGMENTS,
     COVERAGE,
     LABELS,

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from schemas.table import FLAG, INT, TEXT, Table, required
+from schemas.table import COUNT, FLAG, INT, TEXT, Table, required
 
 ROUND_OUTCOMES = Table(
     name="round_outcomes",
@@ -19,7 +19,12 @@ ROUND_OUTCOMES = Table(
             required("accepted", INT),
             required("missing", INT),
             required("goes_on", FLAG),
-            required("reason", TEXT),  # goes_on, accepted_too_little, candidates_exhausted, incomplete
+            # goes_on, accepted_too_little, candidates_exhausted, incomplete; past_stop: it decides nothing
+            required("reason", TEXT),
+            required("is_past_stop", FLAG),  # a further round of a sampled member who had stopped before it
+            required("goes_past_stop", FLAG),  # the member is sampled and has a further round, although it stopped
+            required("scored", INT),  # pairs that no run had judged before
+            required("tokens", COUNT),  # prefilled for them, tie checks among it
         ]
     ),
     partition_by=("run_id", "round"),

@@ -1,0 +1,119 @@
+"""A sampled member is judged past its stop, and nothing of what the run publishes shows it."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.ledger import append_event
+from jobs.report_run import report_of
+from jobs.settings import Settings
+from jobs.stop_rule import stop_rule
+from jobs.table_reader import pins_of
+from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.world import World, settings_under
+
+PROFILES = PROFILE_TEXTS | {"eve": "Nothing of all this.", "fay": "Coding, some selling.", "gus": "On foot only."}
+SAMPLED = {"stop_sample_from": 0, "stop_sample_at_least": 3, "stop_price_max_width": 1.0}
+PUBLISHED = ("labels", "coverage", "label_changes")
+
+
+@dataclass
+class Played:
+    """A world after a run that drew a sample, beside what the same run publishes without one."""
+
+    world: World
+    run_id: str
+    sample: dict[str, dict[str, Any]]
+    plain: dict[str, list[dict[str, Any]]]
+    published: dict[str, list[dict[str, Any]]]
+    scored: dict[bool, int]
+
+
+def late_liker(query_text: str, item_text: str) -> float | None:
+    """Accept what shares a word, and let cat and gus, who stop at once, like a third of all; eve's last round fails."""
+    if "Nothing of all" in query_text and any(word in item_text for word in ("selling", "planning")):
+        return None
+    is_late = any(word in query_text for word in ("long walks", "On foot"))
+    word = item_text.split()[0].removesuffix("<|readout|>")
+    return 2.0 if word in query_text or (is_late and word in ("singing", "coding", "planning")) else -2.0
+
+
+def play(spark: SparkSession, registry: Settings, home: Path, **changes: Any) -> tuple[World, str]:
+    settings = settings_under(home, mlflow_uri=registry.tracking_uri, candidates_per_member=10, **changes)
+    world = World(spark, settings)
+    world.put_profiles(PROFILES)
+    world.put_catalog(CATALOG_TEXTS)
+    run_id = world.prepare("the same", late_liker)
+    append_event(settings.tables, run_id, "plan_refresh", world.plan)
+    world.publish(run_id)
+    return world, run_id
+
+
+def published(world: World) -> dict[str, list[dict[str, Any]]]:
+    """What the run published, without the moment of its pins."""
+    return {
+        name: sorted(
+            ({key: value for key, value in row.items() if key != "pinned_at"} for row in world.rows(name)), key=repr
+        )
+        for name in PUBLISHED
+    }
+
+
+@pytest.fixture(scope="module")
+def played(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    plain, _ = play(spark, registry, tmp_path_factory.mktemp("plain"))
+    world, run_id = play(spark, registry, tmp_path_factory.mktemp("sampled"), **SAMPLED)
+    sample = {row["member_id"]: row for row in world.rows("stop_sample")}
+    by_part = {False: 0, True: 0}
+    for row in world.rows("round_outcomes"):
+        by_part[row["is_past_stop"]] += row["scored"]
+    return Played(world, run_id, sample, published(plain), published(world), by_part)
+
+
+def test_labels_and_coverage_are_those_of_a_run_without_a_sample(played: Played) -> None:
+    assert played.published == played.plain
+    assert played.scored[True] > 0, "some members went on"
+
+
+def test_the_members_with_the_least_hashes_are_drawn(played: Played) -> None:
+    hashed = sorted(PROFILES, key=lambda member: hashlib.sha256(f"{played.run_id}:{member}".encode()).hexdigest())
+    assert set(played.sample) == set(hashed[:3])
+
+
+def test_every_sampled_member_is_judged_to_its_last_candidate(played: Played) -> None:
+    judged = {row["query_hash"] for row in played.world.rows("judgments")}
+    assert judged
+    for row in played.sample.values():
+        rounds = played.world.rows("round_outcomes", where=f"member_id = '{row['member_id']}'")
+        assert row["candidates"] == 10 and row["unjudged_ranks"] == []
+        assert row["is_judged_to_end"] and len(rounds) == 3
+        past = [one for one in rounds if one["is_past_stop"]]
+        assert row["scored_past_stop"] == sum(one["scored"] for one in past) == 10 - min(10, 4 * row["rounds"])
+        assert {one["reason"] for one in past} <= {"past_stop"} and not any(one["goes_on"] for one in past)
+
+
+def test_the_report_prices_the_stop_apart_from_the_run(played: Played) -> None:
+    settings = played.world.settings
+    report = report_of(settings, pins_of(settings.tables, played.run_id))
+    price = report["stop_price"]
+    stopped = [row for row in played.sample.values() if row["rounds"] < 3]
+    lost = sum(rank >= 4 * row["rounds"] for row in stopped for rank in row["accepted_ranks"])
+    assert price["sampled"] == 3 and price["sampled_stopped"] == len(stopped)
+    assert price["labels_lost"]["total"] == pytest.approx(lost / len(stopped) * price["members_stopped"])
+    assert report["rounds"][1]["judged"] == sum(
+        row["judged"] for row in played.world.rows("round_outcomes", where="round = 1 AND NOT is_past_stop")
+    )
+
+
+def test_the_rule_now_loses_and_saves_what_the_sample_says(played: Played) -> None:
+    found = stop_rule(played.world.settings, [], [2])
+    now = next(point for point in found["points"] if found["rule"].items() <= point.items())
+    lost = sum(rank >= 4 * row["rounds"] for row in played.sample.values() for rank in row["accepted_ranks"])
+    assert now["labels_lost"]["total"] == pytest.approx(lost / 3 * len(PROFILES))
+    never = [point for point in found["points"] if point["stop_below"] == 0.0]
+    assert len(never) == 2 and all(point["pairs_saved"]["total"] == 0 for point in never)
+    assert Path(found["plot"]).read_text().startswith("<svg")
