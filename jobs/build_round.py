@@ -68,7 +68,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 def _counts(settings: Settings, params: Params) -> dict[str, Any]:
     sql = f"""
         WITH rows AS (
-            SELECT is_past_stop, coalesce(array_length(item_ids), 0) AS to_score,
+            SELECT coalesce(is_past_stop, false) AS is_past_stop, coalesce(array_length(item_ids), 0) AS to_score,
                    coalesce(array_length(reused_ids), 0) AS reused
             FROM member_rounds WHERE run_id = {literal(params.run_id)} AND round = {params.round}
         )
@@ -88,7 +88,7 @@ def _candidates_of_round(spark: SparkSession, root: Path, pins: Pins, round: int
         return candidates.withColumn("is_past_stop", F.lit(False))
     before = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, round=round - 1)
     eligible = before.where("goes_on OR goes_past_stop")
-    return candidates.join(eligible.select("member_id", F.col("goes_past_stop").alias("is_past_stop")), "member_id")
+    return candidates.join(eligible.select("member_id", (~F.col("goes_on")).alias("is_past_stop")), "member_id")
 
 
 def in_round(candidates: DataFrame, round: int, pins: Pins) -> DataFrame:

@@ -38,6 +38,7 @@ from jobs.sampled_outcomes import keep_stop_sample
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
+from jobs.stop_sample import UP_TO_THE_STOP
 from jobs.table_reader import pins_of
 from jobs.tables import read, replace
 from schemas.candidates import CANDIDATES
@@ -94,7 +95,7 @@ def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     """Write the run's coverage, and return the coverage that the labels of its members stood on before."""
     scope = read(spark, root, SCOPE, run_id=pins.run_id)
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
-    outcomes = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, is_past_stop=False)
+    outcomes = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id).where(UP_TO_THE_STOP)
     found = to_coverage(scope, candidates, outcomes, pins)
     # never cached: Spark would take it for that of a later version too
     published = published_coverage(spark, root, members=scope.select("member_id"))
@@ -126,7 +127,7 @@ def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBas
 
 
 def _found_labels(spark: SparkSession, root: Path, pins: Pins, members: DataFrame) -> DataFrame:
-    rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, is_past_stop=False)
+    rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id).where(UP_TO_THE_STOP)
     known = usable_judgments(spark, root, pins.scorer_id, rounds, n_queries=n_in_scope(root, pins.run_id))
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
     return to_labels(judged_pairs(rounds, known), candidates, members, pins)

@@ -65,7 +65,7 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
     """Return one row a round: members, pairs judged and accepted, new and reused, why members stopped, seconds."""
     sql = f"""
         SELECT round, count(*) AS members, sum(judged) AS judged, sum(accepted) AS accepted, sum(missing) AS missing
-        FROM round_outcomes WHERE run_id = {literal(pins.run_id)} AND NOT is_past_stop
+        FROM round_outcomes WHERE run_id = {literal(pins.run_id)} AND is_past_stop IS NOT TRUE
         GROUP BY round ORDER BY round"""
     found = []
     for row in query(root, sql, ROUND_OUTCOMES):

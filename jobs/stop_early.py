@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.commit_scores import commit_scores, read_staged, spent_tokens
@@ -17,7 +17,7 @@ from jobs.pins import Pins
 from jobs.round_rule import is_accepted, reason
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
-from jobs.stop_sample import sample_size, sampled_members
+from jobs.stop_sample import UP_TO_THE_STOP, sample_size, sampled_members
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import read, replace
 from mis_scoring.ray_data.staging import scores_folder
@@ -57,7 +57,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 
 def _counts(root: Path, params: Params) -> dict[str, Any]:
     of_round = f"FROM round_outcomes WHERE run_id = {literal(params.run_id)} AND round = {params.round}"
-    by_reason = f"SELECT reason, count(*) AS members {of_round} AND NOT is_past_stop GROUP BY reason"
+    by_reason = f"SELECT reason, count(*) AS members {of_round} AND {UP_TO_THE_STOP} GROUP BY reason"
     reasons = {row["reason"]: row["members"] for row in query(root, by_reason, ROUND_OUTCOMES)}
     further = f"SELECT count(*) AS members {of_round} AND (goes_on OR goes_past_stop)"
     past_stop = f"""
@@ -114,9 +114,13 @@ def with_spent(outcomes: DataFrame, member_rounds: DataFrame, spent: DataFrame) 
     Args:
         spent: (member_id, tokens) of the members that something was scored for.
     """
-    built = member_rounds.select("member_id", "is_past_stop", F.size("item_ids").alias("scored"))
+    built = member_rounds.select("member_id", _is_past_stop(), F.size("item_ids").alias("scored"))
     joined = outcomes.join(built, "member_id").join(spent, "member_id", "left")
     return joined.withColumn("tokens", F.coalesce("tokens", F.lit(0)).cast("long"))
+
+
+def _is_past_stop() -> Column:
+    return F.coalesce("is_past_stop", F.lit(False)).alias("is_past_stop")
 
 
 def with_sample(outcomes: DataFrame, sample: DataFrame | None, *, is_last_round: bool) -> DataFrame:

@@ -123,4 +123,4 @@ def _share(part: float, whole: float) -> float:
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 
 
-_HOW = "runs draw one from SEMLABEL_STOP_SAMPLE_FROM members in scope on; set it lower and refresh (docs/early-stopping.md)"
+_HOW = "runs draw one from SEMLABEL_STOP_SAMPLE_FROM members in scope on: set it lower and refresh"

@@ -13,6 +13,9 @@ from pyspark.sql import functions as F
 from jobs.pins import Pins
 from jobs.scope import members_in_scope, n_in_scope
 
+UP_TO_THE_STOP = "is_past_stop IS NOT TRUE"
+"""The rounds that count, as a condition on `member_rounds` and `round_outcomes`."""
+
 
 def sample_size(root: Path, pins: Pins) -> int:
     """Return how many members of the run are drawn; without Spark."""

@@ -5,7 +5,7 @@ Item lists are aligned with each other and in rank order.
 
 import pyarrow as pa
 
-from schemas.table import FLAG, INT, TEXT, Table, required
+from schemas.table import FLAG, INT, TEXT, Table, optional, required
 
 TEXT_LIST = pa.list_(TEXT)
 
@@ -27,7 +27,7 @@ MEMBER_ROUNDS = Table(
             required("item_texts", TEXT_LIST),
             required("reused_ids", TEXT_LIST),
             required("reused_hashes", TEXT_LIST),
-            required("is_past_stop", FLAG),  # the member had stopped; the round prices that, and decides nothing
+            optional("is_past_stop", FLAG),  # the member had stopped; the round prices that, and decides nothing
         ]
     ),
     partition_by=("run_id", "round"),

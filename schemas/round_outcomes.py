@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from schemas.table import COUNT, FLAG, INT, TEXT, Table, required
+from schemas.table import COUNT, FLAG, INT, TEXT, Table, optional, required
 
 ROUND_OUTCOMES = Table(
     name="round_outcomes",
@@ -21,10 +21,11 @@ ROUND_OUTCOMES = Table(
             required("goes_on", FLAG),
             # goes_on, accepted_too_little, candidates_exhausted, incomplete; past_stop: it decides nothing
             required("reason", TEXT),
-            required("is_past_stop", FLAG),  # a further round of a sampled member who had stopped before it
-            required("goes_past_stop", FLAG),  # the member is sampled and has a further round, although it stopped
-            required("scored", INT),  # pairs that no run had judged before
-            required("tokens", COUNT),  # prefilled for them, tie checks among it
+            # null in rows of runs that drew no sample yet
+            optional("is_past_stop", FLAG),  # a further round of a sampled member who had stopped before it
+            optional("goes_past_stop", FLAG),  # the member is sampled and has a further round, although it stopped
+            optional("scored", INT),  # pairs that no run had judged before
+            optional("tokens", COUNT),  # prefilled for them, tie checks among it
         ]
     ),
     partition_by=("run_id", "round"),

@@ -14,10 +14,10 @@ from jobs.settings import Settings
 from jobs.stop_rule import stop_rule
 from jobs.table_reader import pins_of
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
-from tests.world import World, settings_under
+from tests.world import World, settings_under, shares_a_word
 
 PROFILES = PROFILE_TEXTS | {"eve": "Nothing of all this.", "fay": "Coding, some selling.", "gus": "On foot only."}
-SAMPLED = {"stop_sample_from": 0, "stop_sample_at_least": 3, "stop_price_max_width": 1.0}
+SAMPLED = {"stop_sample_from": 0, "stop_sample_at_least": 5, "stop_price_max_width": 1.0}
 PUBLISHED = ("labels", "coverage", "label_changes")
 
 
@@ -33,13 +33,19 @@ class Played:
     scored: dict[bool, int]
 
 
-def late_liker(query_text: str, item_text: str) -> float | None:
-    """Accept what shares a word, and let cat and gus, who stop at once, like a third of all; eve's last round fails."""
-    if "Nothing of all" in query_text and any(word in item_text for word in ("selling", "planning")):
-        return None
-    is_late = any(word in query_text for word in ("long walks", "On foot"))
-    word = item_text.split()[0].removesuffix("<|readout|>")
-    return 2.0 if word in query_text or (is_late and word in ("singing", "coding", "planning")) else -2.0
+class LateLiker:
+    """Accepts what shares a word with the profile; cat likes all but its first round, and eve's second one fails."""
+
+    def __init__(self) -> None:
+        self.n_asked = {"long walks": 0, "Nothing of all": 0}
+
+    def __call__(self, query_text: str, item_text: str) -> float | None:
+        for words in self.n_asked:
+            self.n_asked[words] += words in query_text
+        if "Nothing of all" in query_text and self.n_asked["Nothing of all"] > 4:
+            return None
+        is_late = "long walks" in query_text and self.n_asked["long walks"] > 4
+        return 2.0 if is_late else shares_a_word(query_text, item_text)
 
 
 def play(spark: SparkSession, registry: Settings, home: Path, **changes: Any) -> tuple[World, str]:
@@ -47,7 +53,7 @@ def play(spark: SparkSession, registry: Settings, home: Path, **changes: Any) ->
     world = World(spark, settings)
     world.put_profiles(PROFILES)
     world.put_catalog(CATALOG_TEXTS)
-    run_id = world.prepare("the same", late_liker)
+    run_id = world.prepare("the same", LateLiker())
     append_event(settings.tables, run_id, "plan_refresh", world.plan)
     world.publish(run_id)
     return world, run_id
@@ -81,14 +87,14 @@ def test_labels_and_coverage_are_those_of_a_run_without_a_sample(played: Played)
 
 def test_the_members_with_the_least_hashes_are_drawn(played: Played) -> None:
     hashed = sorted(PROFILES, key=lambda member: hashlib.sha256(f"{played.run_id}:{member}".encode()).hexdigest())
-    assert set(played.sample) == set(hashed[:3])
+    assert set(played.sample) == set(hashed[:5])
 
 
 def test_every_sampled_member_is_judged_to_its_last_candidate(played: Played) -> None:
-    judged = {row["query_hash"] for row in played.world.rows("judgments")}
-    assert judged
     for row in played.sample.values():
         rounds = played.world.rows("round_outcomes", where=f"member_id = '{row['member_id']}'")
+        if row["member_id"] == "eve":
+            continue
         assert row["candidates"] == 10 and row["unjudged_ranks"] == []
         assert row["is_judged_to_end"] and len(rounds) == 3
         past = [one for one in rounds if one["is_past_stop"]]
@@ -96,13 +102,19 @@ def test_every_sampled_member_is_judged_to_its_last_candidate(played: Played) ->
         assert {one["reason"] for one in past} <= {"past_stop"} and not any(one["goes_on"] for one in past)
 
 
+def test_what_fails_past_the_stop_leaves_the_member_complete(played: Played) -> None:
+    assert not played.sample["eve"]["is_judged_to_end"]
+    assert {(row["table"], row["key"]) for row in played.world.rows("quarantine")} == {("stop_sample", "eve")}
+
+
 def test_the_report_prices_the_stop_apart_from_the_run(played: Played) -> None:
     settings = played.world.settings
     report = report_of(settings, pins_of(settings.tables, played.run_id))
     price = report["stop_price"]
-    stopped = [row for row in played.sample.values() if row["rounds"] < 3]
+    stopped = [row for row in played.sample.values() if row["rounds"] < 3 and row["is_judged_to_end"]]
     lost = sum(rank >= 4 * row["rounds"] for row in stopped for rank in row["accepted_ranks"])
-    assert price["sampled"] == 3 and price["sampled_stopped"] == len(stopped)
+    assert lost >= 6, "cat's"
+    assert price["sampled"] == 5 and price["sampled_stopped"] == len(stopped) + 1 and price["sampled_not_judged"] == 1
     assert price["labels_lost"]["total"] == pytest.approx(lost / len(stopped) * price["members_stopped"])
     assert report["rounds"][1]["judged"] == sum(
         row["judged"] for row in played.world.rows("round_outcomes", where="round = 1 AND NOT is_past_stop")
@@ -112,8 +124,9 @@ def test_the_report_prices_the_stop_apart_from_the_run(played: Played) -> None:
 def test_the_rule_now_loses_and_saves_what_the_sample_says(played: Played) -> None:
     found = stop_rule(played.world.settings, [], [2])
     now = next(point for point in found["points"] if found["rule"].items() <= point.items())
-    lost = sum(rank >= 4 * row["rounds"] for row in played.sample.values() for rank in row["accepted_ranks"])
-    assert now["labels_lost"]["total"] == pytest.approx(lost / 3 * len(PROFILES))
+    whole = [row for row in played.sample.values() if row["is_judged_to_end"]]
+    lost = sum(rank >= 4 * row["rounds"] for row in whole for rank in row["accepted_ranks"])
+    assert now["labels_lost"]["total"] == pytest.approx(lost / len(whole) * len(PROFILES))
     never = [point for point in found["points"] if point["stop_below"] == 0.0]
     assert len(never) == 2 and all(point["pairs_saved"]["total"] == 0 for point in never)
     assert Path(found["plot"]).read_text().startswith("<svg")
