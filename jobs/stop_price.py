@@ -45,7 +45,7 @@ def stop_price(
     accepted = {category: counts["accepted"] for category, counts in judged.items()}
     lost = {category: [_lost(row, pins, category) for row in whole] for category in _categories(whole, accepted)}
     return {
-        "members_in_scope": members_in_scope(ledger),
+        "members_in_scope": members_in_scope(settings, pins.run_id),
         **population,
         "sampled": len(sample),
         "sampled_stopped": len(stopped),
@@ -64,9 +64,12 @@ def stop_price(
     }
 
 
-def members_in_scope(ledger: RunLedger) -> int:
-    """Return how many members the sample was drawn from."""
-    return int(ledger.of("plan_refresh")["members"])
+def members_in_scope(settings: Settings, run_id: str) -> int:
+    """Return how many members the sample was drawn from: those of the run's coverage, but for those who are gone."""
+    sql = f"""
+        SELECT count(*) AS n FROM coverage
+        WHERE run_id = {literal(run_id)} AND coalesce(stop_reason, '') <> 'member_removed'"""
+    return int(query(settings.tables, sql, COVERAGE)[0]["n"])
 
 
 def sample_rows(settings: Settings, run_id: str) -> list[dict[str, Any]]:

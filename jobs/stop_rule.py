@@ -12,7 +12,6 @@ from jobs.errors import MissingRequirementError
 from jobs.pins import Pins
 from jobs.rules.stop_frontier import FrontierPoint, JudgedMember, RunSample, frontier
 from jobs.rules.stop_price import INTERVAL
-from jobs.run_ledger import read_run
 from jobs.run_plots import frontier_plot
 from jobs.settings import Settings
 from jobs.stop_price import members_in_scope, sample_rows
@@ -93,7 +92,7 @@ def _sample(settings: Settings, pins: Pins) -> RunSample:
         for row in sample_rows(settings, pins.run_id)
         if row["is_judged_to_end"]
     ]
-    return RunSample(n_members=members_in_scope(read_run(settings.tables, pins.run_id)), members=members)
+    return RunSample(n_members=members_in_scope(settings, pins.run_id), members=members)
 
 
 def _require_two_each(samples: dict[str, RunSample]) -> None:

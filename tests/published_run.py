@@ -180,10 +180,6 @@ def _outcome(pinned: Pins, member: str, number: int) -> dict[str, Any]:
         "missing": 0,
         "goes_on": goes_on,
         "reason": "goes_on" if goes_on else "accepted_too_little",
-        "is_past_stop": False,
-        "goes_past_stop": False,
-        "scored": 0,
-        "tokens": 0,
     }
 
 

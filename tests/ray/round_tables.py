@@ -97,7 +97,6 @@ def member_row(member_id: str, profile: str, items: tuple[str, ...], *, round: i
         "item_texts": texts,
         "reused_ids": ["skill:reused"],
         "reused_hashes": [text_hash("reused")],
-        "is_past_stop": False,
     }
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.ledger import append_event
 from jobs.report_run import report_of
 from jobs.settings import Settings
 from jobs.stop_rule import stop_rule
@@ -54,7 +53,6 @@ def play(spark: SparkSession, registry: Settings, home: Path, **changes: Any) ->
     world.put_profiles(PROFILES)
     world.put_catalog(CATALOG_TEXTS)
     run_id = world.prepare("the same", LateLiker())
-    append_event(settings.tables, run_id, "plan_refresh", world.plan)
     world.publish(run_id)
     return world, run_id
 

@@ -87,13 +87,9 @@ def test_rows_of_a_run_go_when_their_retention_has_passed(settings: Settings) ->
     assert run_ids(settings, COVERAGE) == {"old", "young"} and run_ids(settings, LABEL_CHANGES) == {"old"}
 
 
-ROUND: dict[str, Any] = {
-    "round": 0,
-    "member_id": "ann",
-    "query_hash": "h",
-    "query_text": "text",
-    "is_past_stop": False,
-} | {name: [] for name in ("item_ids", "item_hashes", "item_texts", "reused_ids", "reused_hashes")}
+ROUND: dict[str, Any] = {"round": 0, "member_id": "ann", "query_hash": "h", "query_text": "text"} | {
+    name: [] for name in ("item_ids", "item_hashes", "item_texts", "reused_ids", "reused_hashes")
+}
 
 
 def test_a_members_newest_coverage_stays_however_old(settings: Settings) -> None:
