@@ -44,7 +44,7 @@ lint: setup ## ruff, mypy, import-linter
 
 soak: setup ## The schedules on real services, with processes killed; then on PostgreSQL
 	@echo "Soak: about 30 minutes on 2 cores; needs 4 GB of memory."
-	@$(BIN)/python -m pytest -m soak --timeout=7200 tests/soak
+	@$(BIN)/python -m pytest -m soak --timeout=7200
 
 up: setup ## Start Airflow, MLflow and Spark as services on loopback
 	@echo "Up: under two minutes, 2 GB of memory; docs/operate.md says what to do next."
