@@ -1,7 +1,8 @@
 """What a planned run may cost at most, and the ceiling that stops it before anything is spent.
 
-Tokens go by the cost model (`mis_scoring.core.cost`: the query once a round, each item once) with the mean lengths of
-some of the texts in scope; seconds by the speed of the last published run that scored enough with the same scorer.
+Tokens go by the cost model (`mis_scoring.core.cost`: the query once a round, each item once), as if every text were as
+long as the longest are; the rescoring of ties comes on top. Seconds go by the speed of the last published run that
+scored enough with the same scorer.
 """
 
 import json
@@ -22,7 +23,7 @@ from schemas.profiles import PROFILES
 from schemas.runs import RUNS
 from schemas.scope import SCOPE
 
-TEXTS_MEASURED = 200  # of each kind
+PROFILES_MEASURED = 200
 MEASURED_PAIRS = 1000  # fewer measure the start of an engine, not its speed
 
 
@@ -64,7 +65,7 @@ def price_of(settings: Settings, pins: Pins) -> RunPrice:
                coalesce(sum(ceil(pairs_at_most / CAST({pins.candidates_per_round} AS DOUBLE))), 0) AS requests
         FROM scope WHERE run_id = {literal(pins.run_id)}"""
     work = query(settings.tables, sql, SCOPE)[0]
-    query_tokens, item_tokens = mean_tokens(settings.tables, pins) if work["pairs"] else (0.0, 0.0)
+    query_tokens, item_tokens = tokens_at_most(settings.tables, pins) if work["pairs"] else (0.0, 0.0)
     return RunPrice.of(
         pairs=int(work["pairs"]),
         tokens=round(work["requests"] * query_tokens + work["pairs"] * item_tokens),
@@ -99,12 +100,19 @@ def refuse_above_ceiling(price: RunPrice, settings: Settings) -> None:
         )
 
 
-def mean_tokens(root: Path, pins: Pins) -> tuple[float, float]:
-    """Return the mean tokens of a query and of an item, over the first texts in scope; reads those texts only."""
+def tokens_at_most(root: Path, pins: Pins) -> tuple[float, float]:
+    """Return tokens of a query and of an item that the means over the run's requests and pairs do not pass.
+
+    Those are the means over the longest profiles in scope, and over the K longest entries: the candidates of a member
+    are K different ones. Longest by bytes, which a tokenizer nearly follows.
+    """
     profiles = f"""
         SELECT p.profile_text AS text FROM profiles p JOIN scope s ON p.member_id = s.member_id
-        WHERE s.run_id = {literal(pins.run_id)} AND s.pairs_at_most > 0 LIMIT {TEXTS_MEASURED}"""
-    entries = f"SELECT text FROM catalog WHERE status = 'active' AND text IS NOT NULL LIMIT {TEXTS_MEASURED}"
+        WHERE s.run_id = {literal(pins.run_id)} AND s.pairs_at_most > 0
+        ORDER BY octet_length(p.profile_text) DESC LIMIT {PROFILES_MEASURED}"""
+    entries = f"""
+        SELECT text FROM catalog WHERE status = 'active' AND text IS NOT NULL
+        ORDER BY octet_length(text) DESC LIMIT {pins.candidates_per_member}"""
     layout = load_artifact(pins).prompt
     tokenizer = PromptTokenizer(Path(pins.artifact_folder) / "tokenizer.json", layout)
     versions = {PROFILES.name: pins.profiles_delta_version, CATALOG.name: pins.catalog_delta_version}

@@ -15,8 +15,9 @@ from jobs.errors import MissingRequirementError
 from jobs.settings import Settings
 
 # Start-up and small commits are what cost here: one compiler tier, two snapshot partitions (50 makes a small MERGE
-# take 12 s, not 4), no UI.
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# take 12 s, not 4), no UI. That tier alone gets 48 MiB for its code, which a dozen refreshes fill: it then throws code
+# away and compiles it again for ever.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 _SESSION_CONF = {
     "spark.databricks.delta.snapshotPartitions": "2",
     # `replace` names partition columns only: matching on others would delete row by row, and count all files first

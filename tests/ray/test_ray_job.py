@@ -17,7 +17,7 @@ from semlabel_dags.ray_operator import RayJobOperator
 from semlabel_dags.ray_trigger import RayJobTrigger
 from tests.ray.conftest import Head
 
-DEADLINE_S = 240
+DEADLINE_S = 900
 
 
 @dataclass(frozen=True)

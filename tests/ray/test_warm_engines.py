@@ -135,7 +135,7 @@ def test_where_a_later_canary_fails_its_epoch_is_not_staged_and_those_before_are
     folder = pinned("steered")
     write_round(warm, 0)
     steering.order("leak", after_requests=ROWS_A_BATCH + 2)
-    with pytest.raises(EngineError, match="poisoned neighbour"):
+    with pytest.raises(EngineError, match="the canary of engine"):
         score(warm)
     kept = staged(folder)
     assert len(kept) == ROWS_A_BATCH and len(set(kept.values())) == 1
