@@ -64,7 +64,8 @@ class Placement:
     Attributes:
         engines: names of engines that outlive this stage (`named_engines`); empty: it owns a pool of `n_engines`.
         rows_per_block: members a batch: what one kill can lose, the step of the progress, and an epoch of the canary,
-            which costs some 700 tokens whatever the batch.
+            which costs some 700 tokens in ten passes: 3% of the CPU of 32 members with 50 items each (bundled labeler,
+            one thread, 2 cores, 2026-11-30).
         n_io_tasks: readers and writers at a time; each is one more Python process to start. None: as Ray likes.
         max_restarts: of an actor that dies; Ray's default is without bound, and a row that kills its process would
             loop. 0: the job fails, and run again it goes on from the checkpoint.
