@@ -156,7 +156,7 @@ def approve(
 @app.command()
 def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> None:
     """Say which state a pair is in (accepted, rejected, not evaluated, not in the catalog) and why."""
-    from jobs.audit_label import audit_label
+    from jobs.audit import audit_label
     from jobs.render import print_audit
 
     found = audit_label(Settings(), member_id, qualification_id)

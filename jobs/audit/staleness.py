@@ -1,0 +1,75 @@
+"""Why a published label is not, or may not be, what a run would find now."""
+
+from typing import Any
+
+from jobs.audit.coverage import MemberCoverage
+from jobs.audit.finding import Finding
+from jobs.audit.moment import Moment
+from jobs.audit.reader import Reader, equals
+from jobs.audit.runs import ledgers_of, pins_in
+from mis_scoring.core.identity import text_hash
+from mis_scoring.core.prompt import PromptLayout
+from schemas.profiles import PROFILES
+from schemas.quarantine import QUARANTINE
+
+
+def stale_reasons(
+    reader: Reader,
+    moment: Moment,
+    covered: MemberCoverage,
+    found: Finding,
+    layout: PromptLayout | None,
+    *,
+    member_id: str,
+) -> list[dict[str, str]]:
+    """Return rows code, reason: what has moved since the run that the member's labels stand on.
+
+    The catalog and the labeler are compared with what the last published run pinned.
+    """
+    stands, label = covered.stands, found.label
+    reasons = _left_out(reader, covered, member_id)
+    if stands is not None:
+        reasons |= _profile(reader, stands, member_id) | _pins(reader, moment, stands)
+    if label is not None:
+        reasons |= _entry(found.entry, label, layout)
+    return [{"code": code, "reason": reason} for code, reason in reasons.items()]
+
+
+def _left_out(reader: Reader, covered: MemberCoverage, member_id: str) -> dict[str, str]:
+    row = covered.left_out
+    if row is None:
+        return {}
+    where = equals(run_id=row["run_id"], key=member_id) + " AND \"table\" = 'profiles'"
+    aside = reader.one(f"SELECT reason FROM quarantine WHERE {where} LIMIT 1", QUARANTINE)
+    why = f": {aside['reason']}" if aside else ""
+    return {str(row["incomplete_reason"]): f"{row['run_id']} left the member out{why}"}
+
+
+def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str, str]:
+    row = reader.one(f"SELECT profile_text FROM profiles WHERE {equals(member_id=member_id)}", PROFILES)
+    if row is None:
+        return {"member_removed": "the member is gone from profiles"} if stands["profile_hash"] else {}
+    is_same = row["profile_text"] is not None and text_hash(row["profile_text"]) == stands["profile_hash"]
+    return {} if is_same else {"profile_changed": f"the profile is another one than {stands['run_id']} read"}
+
+
+def _pins(reader: Reader, moment: Moment, stands: dict[str, Any]) -> dict[str, str]:
+    last = moment.last
+    pins = pins_in(ledgers_of(reader, {last.run_id}).get(last.run_id)) if last else None
+    if pins is None:
+        return {}
+    found = {}
+    if pins.catalog_version != stands["catalog_version"]:
+        found["catalog_changed"] = f"{pins.run_id} pinned another catalog than {stands['run_id']}"
+    if pins.artifact_id != stands["artifact_id"]:
+        found["artifact_changed"] = f"{pins.run_id} pinned another labeler than {stands['run_id']}"
+    return found
+
+
+def _entry(entry: dict[str, Any] | None, label: dict[str, Any], layout: PromptLayout | None) -> dict[str, str]:
+    if entry is None or entry["status"] != "active":
+        what = "is gone from the catalog" if entry is None else f"is {entry['status']}"
+        return {"entry_gone": f"the entry {what}"}
+    if layout is None or entry["text"] is None or text_hash(layout.render_item(entry["text"])) == label["item_hash"]:
+        return {}
+    return {"catalog_text_changed": "the entry has another text than the one that was judged"}
