@@ -6,8 +6,16 @@ travel: a VACUUM, a compaction or a moved alias changes no answer. What retentio
 
 from jobs.audit.history import label_history
 from jobs.audit.label import audit_label
-from jobs.audit.label_set import labels_of
+from jobs.audit.label_set import audit_member, labels_of
 from jobs.audit.run_diff import run_diff
 from jobs.audit.search import find_members, find_qualifications
 
-__all__ = ["audit_label", "find_members", "find_qualifications", "label_history", "labels_of", "run_diff"]
+__all__ = [
+    "audit_label",
+    "audit_member",
+    "find_members",
+    "find_qualifications",
+    "label_history",
+    "labels_of",
+    "run_diff",
+]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from jobs.audit.moment import Moment
-from jobs.audit.reader import Reader, equals
+from jobs.table_reader import Reader, equals
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
 

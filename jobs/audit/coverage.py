@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.audit.moment import Moment
-from jobs.audit.reader import Reader, equals
+from jobs.table_reader import Reader, equals
 from schemas.coverage import COVERAGE
 
 _PARTS = ("profiles_delta_version", "catalog_delta_version", "pinned_at")
@@ -37,6 +37,12 @@ def coverage_of(reader: Reader, moment: Moment, member_id: str) -> MemberCoverag
     return MemberCoverage(
         stands=stands, left_out=max(newer, key=lambda row: (*_pins(row), row["run_id"]), default=None)
     )
+
+
+def coverage_line(stands: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return how far the run judged the member: what an audit shows of a row."""
+    names = ("run_id", "candidates_per_member", "candidates", "rounds", "judged", "accepted", "depth", "stop_reason")
+    return stands and {name: stands[name] for name in (*names, "retriever_id")}
 
 
 def _pins(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,7 +1,8 @@
 """Which state a pair is in at a moment, and the rows that say so.
 
 accepted: published. rejected: judged under the threshold. not_evaluated: beyond K, after an early stop, quarantined, or
-no run yet. not_in_catalog: the catalog has no such active entry. unknown: retention took away what would tell.
+no run yet. not_in_catalog: the catalog has no such active entry. unknown: retention took away what would tell. erased:
+the member was.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Any, Literal
 from jobs.audit.changes import changes_of, label_rows
 from jobs.audit.coverage import MemberCoverage
 from jobs.audit.moment import Moment
-from jobs.audit.reader import Reader, equals
+from jobs.table_reader import Reader, equals
+from jobs.tombstone import Tombstone, reason_of
 from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.profiles import PROFILES
@@ -37,8 +39,18 @@ class Finding:
     entry: dict[str, Any] | None = None
 
 
-def find(reader: Reader, moment: Moment, covered: MemberCoverage, member_id: str, qualification_id: str) -> Finding:
+def find(
+    reader: Reader,
+    moment: Moment,
+    covered: MemberCoverage,
+    member_id: str,
+    qualification_id: str,
+    *,
+    tombstone: Tombstone | None,
+) -> Finding:
     """Return the state of a pair."""
+    if tombstone is not None:
+        return Finding(state="erased", reason=reason_of(tombstone))
     entry = reader.one(f"SELECT * FROM catalog WHERE {equals(qualification_id=qualification_id)}", CATALOG)
     label = next(iter(label_rows(reader, moment, member_id, qualification_id)), None)
     runs = [row["run_id"] for row in (covered.stands,) if row] + ([label["published_run_id"]] if label else [])

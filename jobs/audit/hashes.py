@@ -7,7 +7,7 @@ are the texts that the run read.
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.audit.reader import Reader, equals
+from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import PromptLayout
 from schemas.member_rounds import MEMBER_ROUNDS

@@ -4,8 +4,8 @@ from typing import Any
 
 from jobs.audit.changes import changes_of
 from jobs.audit.moment import moment_of
-from jobs.audit.reader import Reader
 from jobs.settings import Settings
+from jobs.table_reader import Reader
 
 _SHOWN = ("score", "threshold", "artifact_id", "profile_version", "catalog_version", "rank", "round", "judged_run_id")
 

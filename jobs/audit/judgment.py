@@ -4,8 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from jobs.audit.reader import Reader, equals
-from jobs.table_reader import literal
+from jobs.table_reader import Reader, equals, literal
 from schemas.judgments import JUDGMENTS
 
 

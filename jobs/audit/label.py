@@ -4,17 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.audit.artifact import ArtifactContent, artifact_of
-from jobs.audit.coverage import MemberCoverage, coverage_of
+from jobs.audit.coverage import MemberCoverage, coverage_line, coverage_of
 from jobs.audit.finding import Finding, find
 from jobs.audit.hashes import PairHashes, hashes_in_run, hashes_of_label
 from jobs.audit.judgment import judgment_of
 from jobs.audit.moment import Moment, moment_of
-from jobs.audit.reader import Reader, is_in
 from jobs.audit.runs import cost_of, ledgers_of, pins_in, run_line
-from jobs.audit.staleness import stale_reasons
+from jobs.audit.staleness import stale_member, stale_pair
 from jobs.pins import Pins
 from jobs.run_ledger import RunLedger
 from jobs.settings import Settings
+from jobs.table_reader import Reader, is_in
+from jobs.tombstone import Tombstone, tombstone_of
 from schemas.texts import TEXTS
 
 _NOTHING = PairHashes(query_hash=None, item_hash=None)
@@ -32,6 +33,7 @@ class _Sources:
     ledgers: dict[str, RunLedger]
     pins: Pins | None
     artifact: ArtifactContent
+    tombstone: Tombstone | None
 
 
 def audit_label(
@@ -61,18 +63,20 @@ def audit_label(
         "stale_reasons": reasons or [],
         **_decision(sources),
         "judgment": sources.judgment,
-        "coverage": _coverage(sources.covered.stands),
+        "coverage": coverage_line(sources.covered.stands),
         "runs": _runs(sources),
         **_texts(reader, sources),
         "artifact": sources.artifact.as_dict(sources.pins) if sources.pins else None,
         "cost": _cost(settings, sources),
+        "erasure": sources.tombstone and sources.tombstone.as_dict(qualification_id),
         "taken_away": _taken_away(sources),
     }
 
 
 def _read(reader: Reader, settings: Settings, moment: Moment, member_id: str, qualification_id: str) -> _Sources:
     covered = coverage_of(reader, moment, member_id)
-    found = find(reader, moment, covered, member_id, qualification_id)
+    tombstone = tombstone_of(reader, member_id)
+    found = find(reader, moment, covered, member_id, qualification_id, tombstone=tombstone)
     ledgers = ledgers_of(reader, _run_ids(covered, found))
     decided_by = found.label["published_run_id"] if found.label else covered.stands and covered.stands["run_id"]
     pins = pins_in(ledgers.get(decided_by)) if decided_by else None
@@ -89,6 +93,7 @@ def _read(reader: Reader, settings: Settings, moment: Moment, member_id: str, qu
         ledgers=ledgers,
         pins=pins,
         artifact=artifact,
+        tombstone=tombstone,
     )
 
 
@@ -126,7 +131,9 @@ def _stale(reader: Reader, sources: _Sources, member_id: str) -> list[dict[str, 
     if not sources.moment.is_now or sources.covered.stands is None:
         return None
     layout = sources.artifact.layout
-    return stale_reasons(reader, sources.moment, sources.covered, sources.found, layout, member_id=member_id)
+    found = sources.found
+    of_pair = stale_pair(found.entry, found.label, layout) if found.label else []
+    return [*stale_member(reader, sources.moment, sources.covered, member_id), *of_pair]
 
 
 def _decision(sources: _Sources) -> dict[str, Any]:
@@ -140,13 +147,8 @@ def _decision(sources: _Sources) -> dict[str, Any]:
         "threshold": label.get("threshold", pins.threshold if pins and is_judged else None),
         "rank": rank,
         "similarity": candidate.get("similarity"),
-        "round": rank // pins.candidates_per_round if pins and rank is not None else label.get("round"),
+        "round": label.get("round", rank // pins.candidates_per_round if pins and rank is not None else None),
     }
-
-
-def _coverage(stands: dict[str, Any] | None) -> dict[str, Any] | None:
-    names = ("run_id", "candidates_per_member", "candidates", "rounds", "judged", "accepted", "depth", "stop_reason")
-    return stands and {name: stands[name] for name in (*names, "retriever_id")}
 
 
 def _runs(sources: _Sources) -> dict[str, Any]:

@@ -1,11 +1,15 @@
-"""All labels of one member, now or at an earlier moment."""
+"""All labels of one member, now or at an earlier moment, and what they stand on."""
 
 from typing import Any
 
 from jobs.audit.changes import label_rows
-from jobs.audit.moment import moment_of
-from jobs.audit.reader import Reader, is_in
+from jobs.audit.coverage import coverage_line, coverage_of
+from jobs.audit.moment import Moment, moment_of
+from jobs.audit.runs import ledgers_of, run_line
+from jobs.audit.staleness import stale_member
 from jobs.settings import Settings
+from jobs.table_reader import Reader, is_in
+from jobs.tombstone import reason_of, tombstone_of
 from schemas.catalog import CATALOG
 
 
@@ -18,7 +22,49 @@ def labels_of(settings: Settings, member_id: str, *, as_of: str | None = None) -
         DataError: `as_of` is neither.
     """
     reader = Reader(settings.tables)
-    rows = label_rows(reader, moment_of(reader, as_of), member_id)
+    return _labels(reader, moment_of(reader, as_of), member_id)
+
+
+def audit_member(settings: Settings, member_id: str, *, as_of: str | None = None) -> dict[str, Any]:
+    """Return a member's label set with what it stands on.
+
+    Returns:
+        member_id, as_of; state: labelled, unlabelled, not_evaluated or erased; reason, is_stale, stale_reasons,
+        coverage, confirmed (the run), erasure, n_labels, labels (see `labels_of`).
+    Raises:
+        DataError: `as_of` is neither a published run nor a time.
+    """
+    reader = Reader(settings.tables)
+    moment, tombstone = moment_of(reader, as_of), tombstone_of(reader, member_id)
+    labels, covered = _labels(reader, moment, member_id), coverage_of(reader, moment, member_id)
+    stands = covered.stands
+    if tombstone is not None:
+        state, reason = "erased", reason_of(tombstone)
+    elif labels:
+        state, reason = "labelled", f"{len(labels)} labels"
+    elif stands is not None:
+        state, reason = "unlabelled", f"judged {stands['judged']} candidates, accepted none"
+    else:
+        state, reason = "not_evaluated", "no published run has covered this member"
+    stale = stale_member(reader, moment, covered, member_id) if moment.is_now and stands else None
+    run_id = stands and stands["run_id"]
+    return {
+        "member_id": member_id,
+        "as_of": moment.as_dict(),
+        "state": state,
+        "reason": reason,
+        "is_stale": None if stale is None else bool(stale),
+        "stale_reasons": stale or [],
+        "coverage": coverage_line(stands),
+        "confirmed": run_line(run_id, ledgers_of(reader, {run_id} if run_id else set())),
+        "erasure": tombstone and tombstone.as_dict(),
+        "n_labels": len(labels),
+        "labels": labels,
+    }
+
+
+def _labels(reader: Reader, moment: Moment, member_id: str) -> list[dict[str, Any]]:
+    rows = label_rows(reader, moment, member_id)
     entries = _entries(reader, {row["qualification_id"] for row in rows})
     return [row | entries.get(row["qualification_id"], {"category": None, "text": None}) for row in rows]
 

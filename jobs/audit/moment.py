@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.audit.reader import Reader, equals
 from jobs.ledger import PUBLISHED
+from jobs.table_reader import Reader, equals
 from mis_scoring.core.errors import DataError
 from schemas.runs import RUNS
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 from jobs.audit.moment import Moment, moment_of
-from jobs.audit.reader import Reader
 from jobs.settings import Settings
-from jobs.table_reader import literal
+from jobs.table_reader import Reader, literal
 from schemas.label_changes import LABEL_CHANGES
 
 _IDENTITY = ("score", "threshold", "artifact_id", "query_hash", "item_hash")  # as `jobs.rules.labels.Label`

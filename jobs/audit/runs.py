@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from jobs.audit.reader import Reader, is_in
 from jobs.ledger import PUBLISHED
 from jobs.pins import PINNED, Pins
 from jobs.run_ledger import RunLedger, of_rows
+from jobs.table_reader import Reader, is_in
 from schemas.runs import RUNS
 
 

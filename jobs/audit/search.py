@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from jobs.audit.reader import Reader
 from jobs.settings import Settings
-from jobs.table_reader import literal
+from jobs.table_reader import Reader, literal
 from schemas.catalog import CATALOG
 from schemas.labels import LABELS
 from schemas.profiles import PROFILES

@@ -3,35 +3,43 @@
 from typing import Any
 
 from jobs.audit.coverage import MemberCoverage
-from jobs.audit.finding import Finding
 from jobs.audit.moment import Moment
-from jobs.audit.reader import Reader, equals
 from jobs.audit.runs import ledgers_of, pins_in
+from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import PromptLayout
 from schemas.profiles import PROFILES
 from schemas.quarantine import QUARANTINE
 
 
-def stale_reasons(
-    reader: Reader,
-    moment: Moment,
-    covered: MemberCoverage,
-    found: Finding,
-    layout: PromptLayout | None,
-    *,
-    member_id: str,
-) -> list[dict[str, str]]:
+def stale_member(reader: Reader, moment: Moment, covered: MemberCoverage, member_id: str) -> list[dict[str, str]]:
     """Return rows code, reason: what has moved since the run that the member's labels stand on.
 
     The catalog and the labeler are compared with what the last published run pinned.
     """
-    stands, label = covered.stands, found.label
     reasons = _left_out(reader, covered, member_id)
-    if stands is not None:
-        reasons |= _profile(reader, stands, member_id) | _pins(reader, moment, stands)
-    if label is not None:
-        reasons |= _entry(found.entry, label, layout)
+    if covered.stands is not None:
+        reasons |= _profile(reader, covered.stands, member_id) | _pins(reader, moment, covered.stands)
+    return _as_rows(reasons)
+
+
+def stale_pair(
+    entry: dict[str, Any] | None, label: dict[str, Any], layout: PromptLayout | None
+) -> list[dict[str, str]]:
+    """Return rows code, reason: what has moved of a published label's catalog entry.
+
+    Args:
+        entry: as it is now. layout: of the label's artifact.
+    """
+    if entry is None or entry["status"] != "active":
+        what = "is gone from the catalog" if entry is None else f"is {entry['status']}"
+        return _as_rows({"entry_gone": f"the entry {what}"})
+    if layout is None or entry["text"] is None or text_hash(layout.render_item(entry["text"])) == label["item_hash"]:
+        return []
+    return _as_rows({"catalog_text_changed": "the entry has another text than the one that was judged"})
+
+
+def _as_rows(reasons: dict[str, str]) -> list[dict[str, str]]:
     return [{"code": code, "reason": reason} for code, reason in reasons.items()]
 
 
@@ -64,12 +72,3 @@ def _pins(reader: Reader, moment: Moment, stands: dict[str, Any]) -> dict[str, s
     if pins.artifact_id != stands["artifact_id"]:
         found["artifact_changed"] = f"{pins.run_id} pinned another labeler than {stands['run_id']}"
     return found
-
-
-def _entry(entry: dict[str, Any] | None, label: dict[str, Any], layout: PromptLayout | None) -> dict[str, str]:
-    if entry is None or entry["status"] != "active":
-        what = "is gone from the catalog" if entry is None else f"is {entry['status']}"
-        return {"entry_gone": f"the entry {what}"}
-    if layout is None or entry["text"] is None or text_hash(layout.render_item(entry["text"])) == label["item_hash"]:
-        return {}
-    return {"catalog_text_changed": "the entry has another text than the one that was judged"}
