@@ -9,6 +9,7 @@ from jobs.audit.finding import Finding, find
 from jobs.audit.hashes import PairHashes, hashes_in_run, hashes_of_label
 from jobs.audit.judgment import judgment_of
 from jobs.audit.moment import Moment, moment_of
+from jobs.audit.retention import taken_away
 from jobs.audit.runs import cost_of, ledgers_of, pins_in, run_line
 from jobs.audit.staleness import stale_member, stale_pair
 from jobs.pins import Pins
@@ -34,6 +35,7 @@ class _Sources:
     pins: Pins | None
     artifact: ArtifactContent
     tombstone: Tombstone | None
+    texts: dict[str, str]
 
 
 def audit_label(
@@ -65,11 +67,11 @@ def audit_label(
         "judgment": sources.judgment,
         "coverage": coverage_line(sources.covered.stands),
         "runs": _runs(sources),
-        **_texts(reader, sources),
+        **_versions(sources),
         "artifact": sources.artifact.as_dict(sources.pins) if sources.pins else None,
         "cost": _cost(settings, sources),
         "erasure": sources.tombstone and sources.tombstone.as_dict(qualification_id),
-        "taken_away": _taken_away(sources),
+        "taken_away": list(taken_away(sources.covered, sources.found, sources.hashes, sources.judgment, sources.texts)),
     }
 
 
@@ -94,6 +96,7 @@ def _read(reader: Reader, settings: Settings, moment: Moment, member_id: str, qu
         pins=pins,
         artifact=artifact,
         tombstone=tombstone,
+        texts=_kept_texts(reader, hashes),
     )
 
 
@@ -164,25 +167,29 @@ def _runs(sources: _Sources) -> dict[str, Any]:
     return {role: run_line(run_id, sources.ledgers) for role, run_id in ids.items()}
 
 
-def _texts(reader: Reader, sources: _Sources) -> dict[str, Any]:
-    label, stands, hashes = sources.found.label or {}, sources.covered.stands or {}, sources.hashes
+def _kept_texts(reader: Reader, hashes: PairHashes) -> dict[str, str]:
     wanted = {one for one in (hashes.query_hash, hashes.item_hash) if one is not None}
     rows = reader.rows(f"SELECT text_hash, text FROM texts WHERE {is_in('text_hash', wanted)}", TEXTS) if wanted else []
-    texts = {row["text_hash"]: row["text"] for row in rows}
+    return {row["text_hash"]: row["text"] for row in rows}
+
+
+def _versions(sources: _Sources) -> dict[str, Any]:
+    """Which profile and catalog it was, with the texts that were judged."""
+    label, stands, hashes = sources.found.label or {}, sources.covered.stands or {}, sources.hashes
     entry = sources.found.entry or {}
     return {
         "profile": {
             "profile_version": label.get("profile_version", stands.get("profile_version")),
             "profile_hash": stands.get("profile_hash"),
             "query_hash": hashes.query_hash,
-            "query_text": texts.get(hashes.query_hash or ""),
+            "query_text": sources.texts.get(hashes.query_hash or ""),
         },
         "qualification": {
             "category": entry.get("category"),
             "status": entry.get("status"),
             "catalog_version": label.get("catalog_version", stands.get("catalog_version")),
             "item_hash": hashes.item_hash,
-            "item_text": texts.get(hashes.item_hash or ""),
+            "item_text": sources.texts.get(hashes.item_hash or ""),
         },
     }
 
@@ -190,7 +197,3 @@ def _texts(reader: Reader, sources: _Sources) -> dict[str, Any]:
 def _cost(settings: Settings, sources: _Sources) -> dict[str, Any] | None:
     judged = sources.judgment and sources.ledgers.get(sources.judgment["judged_run_id"])
     return cost_of(judged, settings.engines_usd_per_hour)
-
-
-def _taken_away(sources: _Sources) -> list[str]:
-    return [sources.hashes.missing] if sources.hashes.missing else []

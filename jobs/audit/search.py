@@ -39,6 +39,7 @@ def find_qualifications(settings: Settings, text: str, *, limit: int = 20) -> li
     sql = f"""
         SELECT qualification_id, category, text, status FROM catalog
         WHERE starts_with(lower(qualification_id), {typed}) OR strpos(lower(text), {typed}) > 0
-        ORDER BY starts_with(lower(qualification_id), {typed}) DESC, starts_with(lower(text), {typed}) DESC, text
+        ORDER BY starts_with(lower(qualification_id), {typed}) DESC, starts_with(lower(text), {typed}) DESC,
+                 CASE WHEN starts_with(lower(qualification_id), {typed}) THEN qualification_id ELSE lower(text) END
         LIMIT {limit}"""
     return Reader(settings.tables).rows(sql, CATALOG)

@@ -7,22 +7,15 @@ as far on its own side, so two of them may differ by twice that.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from jobs.labeler.registry import PinnedLabeler, stage_labeler
 from jobs.pins import Pins
 from jobs.replay.cases import Case, case_of_pair, cases_of_sample
+from jobs.replay.rescore import REFERENCE, Rescorer, pinned_labeler
 from jobs.settings import Settings
 from jobs.table_reader import pins_of
-from mis_scoring.core.errors import ArtifactError
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.readout import margin_of
-from mis_scoring.ray_data.engine_pair import load_engines
-from mis_scoring.ray_data.pair_scores import PairScorer
-from mis_scoring.ray_data.spec import ScoreSpec
-
-REFERENCE = "reference"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,51 +104,20 @@ def _by_artifact(settings: Settings, cases: Iterable[Case]) -> list[tuple[Pins, 
 def _replayed(
     settings: Settings, pins: Pins, cases: Sequence[Case], *, engine: str, tolerance: float | None
 ) -> list[Outcome]:
-    labeler = _pinned(settings, pins)
+    labeler = pinned_labeler(settings, pins)
     if isinstance(labeler, str):
         return [_mismatch(case, "artifact_missing", labeler) for case in cases]
-    scorer, tokenizer = _scorer(settings, labeler, engine)
-    eps = labeler.artifact.tie_eps * (1 if engine == REFERENCE else 2)
-    allowed = eps if tolerance is None else tolerance
+    artifact, rescorer = labeler.artifact, Rescorer.of(labeler, engine, threads=settings.engine_threads)
+    by_default = artifact.tie_eps * (1 if engine == REFERENCE else 2)
+    allowed = by_default if tolerance is None else tolerance
     by_query: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
         by_query[case.query_text or ""].append(case)
-    found = []
+    cut, found = margin_of(artifact.threshold), []
     for query, group in by_query.items():
-        items = [tokenizer.encode_item(case.item_text or "") for case in group]
-        margins = scorer.score(tokenizer.encode_query(query), items).margins
-        cut = margin_of(labeler.artifact.threshold)
-        found += [_compared(case, float(margin), cut, allowed) for case, margin in zip(group, margins, strict=True)]
+        margins = rescorer.margins(query, [case.item_text or "" for case in group])
+        found += [_compared(case, margin, cut, allowed) for case, margin in zip(group, margins, strict=True)]
     return found
-
-
-def _pinned(settings: Settings, pins: Pins) -> PinnedLabeler | str:
-    """Return the labeler from MLflow with its digests checked, or why it is not there."""
-    from mlflow.exceptions import MlflowException
-
-    of_name = settings.model_copy(update={"labeler_name": pins.labeler})
-    what = f"{pins.labeler} version {pins.labeler_version}"
-    try:
-        found = stage_labeler(of_name, pins.labeler_version)
-    except (MlflowException, ArtifactError, OSError) as error:
-        return f"MLflow does not give {what} whole: {error}"
-    if found.artifact.artifact_id != pins.artifact_id:
-        return f"{what} is artifact {found.artifact.artifact_id[:12]}, the run pinned {pins.artifact_id[:12]}"
-    return found
-
-
-def _scorer(settings: Settings, labeler: PinnedLabeler, engine: str) -> tuple[PairScorer, Any]:
-    spec = ScoreSpec.of(labeler.artifact, labeler.folder, engine=engine, engine_threads=settings.engine_threads)
-    tokenizer = spec.tokenizer()
-    scoring, reference = load_engines(engine, Path(labeler.folder), threads=settings.engine_threads)
-    scorer = PairScorer(
-        engine=scoring,
-        reference=reference,
-        label_tokens=spec.label_tokens(tokenizer),
-        threshold=spec.threshold,
-        tie_eps=spec.tie_eps,
-    )
-    return scorer, tokenizer
 
 
 def _compared(case: Case, margin: float, cut: float, allowed: float) -> Outcome:
