@@ -46,8 +46,10 @@ def audit_member(settings: Settings, member_id: str, *, as_of: str | None = None
         state, reason = "unlabelled", f"judged {stands['judged']} candidates, accepted none"
     else:
         state, reason = "not_evaluated", "no published run has covered this member"
-    stale = stale_member(reader, moment, covered, member_id) if moment.is_now and stands else None
-    run_id = stands and stands["run_id"]
+    run_id, last = stands and stands["run_id"], moment.last and moment.last.run_id
+    ledgers = ledgers_of(reader, {one for one in (run_id, last) if one is not None})
+    is_compared = moment.is_now and stands is not None
+    stale = stale_member(reader, covered, ledgers.get(last or ""), member_id) if is_compared else None
     return {
         "member_id": member_id,
         "as_of": moment.as_dict(),
@@ -56,7 +58,7 @@ def audit_member(settings: Settings, member_id: str, *, as_of: str | None = None
         "is_stale": None if stale is None else bool(stale),
         "stale_reasons": stale or [],
         "coverage": coverage_line(stands),
-        "confirmed": run_line(run_id, ledgers_of(reader, {run_id} if run_id else set())),
+        "confirmed": run_line(run_id, ledgers),
         "erasure": tombstone and tombstone.as_dict(),
         "n_labels": len(labels),
         "labels": labels,

@@ -3,8 +3,8 @@
 from typing import Any
 
 from jobs.audit.coverage import MemberCoverage
-from jobs.audit.moment import Moment
-from jobs.audit.runs import ledgers_of, pins_in
+from jobs.audit.runs import pins_in
+from jobs.run_ledger import RunLedger
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import PromptLayout
@@ -12,14 +12,17 @@ from schemas.profiles import PROFILES
 from schemas.quarantine import QUARANTINE
 
 
-def stale_member(reader: Reader, moment: Moment, covered: MemberCoverage, member_id: str) -> list[dict[str, str]]:
+def stale_member(
+    reader: Reader, covered: MemberCoverage, last: RunLedger | None, member_id: str
+) -> list[dict[str, str]]:
     """Return rows code, reason: what has moved since the run that the member's labels stand on.
 
-    The catalog and the labeler are compared with what the last published run pinned.
+    Args:
+        last: the run that published last; the catalog and the labeler are compared with what it pinned.
     """
     reasons = _left_out(reader, covered, member_id)
     if covered.stands is not None:
-        reasons |= _profile(reader, covered.stands, member_id) | _pins(reader, moment, covered.stands)
+        reasons |= _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
     return _as_rows(reasons)
 
 
@@ -61,9 +64,8 @@ def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str
     return {} if is_same else {"profile_changed": f"the profile is another one than {stands['run_id']} read"}
 
 
-def _pins(reader: Reader, moment: Moment, stands: dict[str, Any]) -> dict[str, str]:
-    last = moment.last
-    pins = pins_in(ledgers_of(reader, {last.run_id}).get(last.run_id)) if last else None
+def _pins(last: RunLedger | None, stands: dict[str, Any]) -> dict[str, str]:
+    pins = pins_in(last)
     if pins is None:
         return {}
     found = {}
