@@ -11,7 +11,7 @@ _console = Console(highlight=False)
 def print_stop_rule(found: dict[str, Any]) -> None:
     """Print one line a rule, the rule of the newest run marked."""
     _console.print(
-        f"{found['sampled']:,} members judged to the end, of {found['members_in_scope']:,} in scope of "
+        f"{found['sampled']:,} members judged to the end, of {found['members_judged']:,} judged in "
         f"{len(found['run_ids'])} run(s): {', '.join(found['run_ids'])}",
         soft_wrap=True,
     )

@@ -45,7 +45,7 @@ def stop_price(
     accepted = {category: counts["accepted"] for category, counts in judged.items()}
     lost = {category: [_lost(row, pins, category) for row in whole] for category in _categories(whole, accepted)}
     return {
-        "members_in_scope": members_in_scope(settings, pins.run_id),
+        "members_judged": members_judged(settings, pins.run_id),
         **population,
         "sampled": len(sample),
         "sampled_stopped": len(stopped),
@@ -64,11 +64,9 @@ def stop_price(
     }
 
 
-def members_in_scope(settings: Settings, run_id: str) -> int:
-    """Return how many members the sample was drawn from: those of the run's coverage, but for those who are gone."""
-    sql = f"""
-        SELECT count(*) AS n FROM coverage
-        WHERE run_id = {literal(run_id)} AND coalesce(stop_reason, '') <> 'member_removed'"""
+def members_judged(settings: Settings, run_id: str) -> int:
+    """Return how many members the rows of a sample stand for: a member who was not judged at all has no row."""
+    sql = f"SELECT count(*) AS n FROM coverage WHERE run_id = {literal(run_id)} AND rounds > 0"
     return int(query(settings.tables, sql, COVERAGE)[0]["n"])
 
 

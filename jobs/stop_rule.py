@@ -14,7 +14,7 @@ from jobs.rules.stop_frontier import FrontierPoint, JudgedMember, RunSample, fro
 from jobs.rules.stop_price import INTERVAL
 from jobs.run_plots import frontier_plot
 from jobs.settings import Settings
-from jobs.stop_price import members_in_scope, sample_rows
+from jobs.stop_price import members_judged, sample_rows
 from jobs.table_path import table_exists
 from jobs.table_reader import pins_of, query
 from mis_scoring.core.errors import DataError
@@ -46,7 +46,7 @@ def stop_rule(settings: Settings, run_ids: Sequence[str], rounds: Sequence[int])
     return {
         "run_ids": list(samples),
         "sampled": sum(len(sample.members) for sample in samples.values()),
-        "members_in_scope": sum(sample.n_members for sample in samples.values()),
+        "members_judged": sum(sample.n_members for sample in samples.values()),
         "rule": now,
         "points": points,
         "interval": INTERVAL,
@@ -92,7 +92,7 @@ def _sample(settings: Settings, pins: Pins) -> RunSample:
         for row in sample_rows(settings, pins.run_id)
         if row["is_judged_to_end"]
     ]
-    return RunSample(n_members=members_in_scope(settings, pins.run_id), members=members)
+    return RunSample(n_members=members_judged(settings, pins.run_id), members=members)
 
 
 def _require_two_each(samples: dict[str, RunSample]) -> None:

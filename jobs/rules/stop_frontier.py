@@ -50,7 +50,7 @@ def _within(ranks: Collection[int], first: int, after: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSample:
-    """The sample of one run, drawn from `n_members` members in scope."""
+    """The sample of one run, drawn from `n_members` members that it judged."""
 
     n_members: int
     members: Sequence[JudgedMember]

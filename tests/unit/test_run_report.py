@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from jobs.errors import MissingRequirementError
 from jobs.report_run import report_of
 from jobs.run_figures import against_plan
 from jobs.run_ledger import read_run
 from jobs.run_page import write_page
 from jobs.settings import Settings
+from jobs.stop_rule import stop_rule
 from jobs.table_reader import pins_of, query
 from schemas.coverage import COVERAGE
 from schemas.stop_sample import STOP_SAMPLE
@@ -156,6 +158,28 @@ def test_the_sample_prices_the_stop_and_is_in_no_other_figure(priced: Settings, 
         assert found["counts"][name] == report["counts"][name]
     planned, usual = found["against_plan"], report["against_plan"]
     assert [row["actual"] for row in planned[:2]] == [row["actual"] for row in usual[:2]], "pairs and tokens"
+
+
+def test_the_page_tells_what_stopping_cost(priced: Settings, tmp_path: Path) -> None:
+    write_page(tmp_path / "page.html", report_of(priced, pins_of(priced.tables, "weekly_full-1")))
+    page = tmp_path.joinpath("page.html").read_text()
+    assert "labels lost: licence" in page and "33.33% (33.33% to 33.33%)" in page
+
+
+def test_the_frontier_tells_other_rules_from_the_kept_sample(priced: Settings) -> None:
+    found = stop_rule(priced, ["weekly_full-1"], [5])
+    points = {(point["candidates_per_round"], point["stop_below"]): point for point in found["points"]}
+    now = points[4, 0.25]
+    assert (now["labels_lost"]["total"], now["pairs_saved"]["total"]) == (2, 6) and found["rule"].items() <= now.items()
+    assert points[4, 0.0]["labels_lost"]["total"] == 0 and points[5, 0.5]["labels_lost"]["total"] == 3
+    assert Path(found["plot"]).read_text().startswith("<svg")
+
+
+def test_no_frontier_is_drawn_without_a_sample(settings: Settings) -> None:
+    with pytest.raises(MissingRequirementError, match="SEMLABEL_STOP_SAMPLE_FROM"):
+        stop_rule(settings, [], [])
+    with pytest.raises(MissingRequirementError, match="weekly_full-1: runs draw one"):
+        stop_rule(settings, ["weekly_full-1"], [])
 
 
 def test_an_estimate_that_says_too_little_is_not_shown(priced: Settings) -> None:
