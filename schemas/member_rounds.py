@@ -31,5 +31,6 @@ MEMBER_ROUNDS = Table(
         ]
     ),
     partition_by=("run_id", "round"),
+    sorted_by=("member_id",),
     properties={"delta.dataSkippingStatsColumns": "member_id,query_hash"},  # else the log keeps beginnings of texts
 )

@@ -29,4 +29,5 @@ ROUND_OUTCOMES = Table(
         ]
     ),
     partition_by=("run_id", "round"),
+    sorted_by=("member_id",),
 )

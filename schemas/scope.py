@@ -21,4 +21,5 @@ SCOPE = Table(
         ]
     ),
     partition_by=("run_id",),
+    sorted_by=("member_id",),
 )

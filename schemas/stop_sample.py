@@ -29,4 +29,5 @@ STOP_SAMPLE = Table(
         ]
     ),
     partition_by=("run_id",),
+    sorted_by=("member_id",),
 )
