@@ -143,6 +143,8 @@ def test_runs_that_were_drawn_apart_add_up_with_less_doubt_than_one() -> None:
     sample = RunSample(n_members=1000, members=members)
     rule = RoundRule(candidates_per_round=4, stop_below=0.25)
     one, four = frontier([sample], [rule])[0], frontier([sample] * 4, [rule])[0]
+    alone = estimate_total([float(member.lost_and_saved(rule)[0]) for member in members], 1000)
+    assert (one.labels_lost.low, one.labels_lost.high) == pytest.approx((alone.low, alone.high))
     assert four.labels_lost.total == pytest.approx(4 * one.labels_lost.total)
     assert four.labels_lost.high - four.labels_lost.low == pytest.approx(
         2 * (one.labels_lost.high - one.labels_lost.low)
