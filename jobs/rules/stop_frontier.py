@@ -88,6 +88,8 @@ def _point(samples: Sequence[RunSample], rule: RoundRule, labels: float, pairs: 
         _added([_estimate(s, [float(one[place]) for one in of]) for s, of in zip(samples, found, strict=True)])
         for place in (0, 1)
     )
+    if rule.stop_below == 0.0:  # such a rule stops nobody: nothing is left to estimate
+        lost = saved = Estimate(total=0.0, low=0.0, high=0.0)
     return FrontierPoint(rule=rule, labels_lost=lost, pairs_saved=saved, labels=labels, pairs=pairs)
 
 
