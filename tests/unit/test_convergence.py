@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.rules import scope, standing
+from jobs.rules import hold, revocation, scope, standing
 from jobs.rules.standing import MemberPins, Published
 from tests.refresh_histories import ITEMS, History
 from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
@@ -42,6 +42,64 @@ def test_a_quiet_run_of_the_kind_that_looks_after_it_leaves_nothing_stale(
     seeds: range, changes: tuple[str, ...], quiet: tuple[str, ...]
 ) -> None:
     assert diverging(seeds, changes, *quiet) == []
+
+
+UNDOING = [
+    (range(1000, 1150), PROFILES, ("daily_incremental",)),
+    (range(1150, 1300), CATALOG, ("catalog_backfill",)),
+    (range(1300, 1450), LABELER, ("daily_incremental", "weekly_full")),
+]
+
+
+def undone(seeds: Iterable[int], changes: tuple[str, ...], *quiet: str) -> tuple[list[int], list[str]]:
+    """Play histories in which engines break, runs are rolled back, holds released and judgments revoked.
+
+    Returns:
+        the seeds that do not end with the expected labels, and the runs that changed what was on hold.
+    """
+    diverging, overwritten = [], []
+    for seed in seeds:
+        history = History(seed, changes=changes, undoes=True)
+        history.play(80)
+        history.end(*quiet)
+        overwritten += history.overwritten
+        if history.store.labels != history.store.expected():
+            diverging.append(seed)
+    return diverging, overwritten
+
+
+@pytest.mark.parametrize(("seeds", "changes", "quiet"), UNDOING, ids=["profiles", "catalog", "labeler"])
+def test_what_was_undone_stays_undone_and_once_released_and_revoked_a_quiet_run_leaves_nothing_stale(
+    seeds: range, changes: tuple[str, ...], quiet: tuple[str, ...]
+) -> None:
+    assert undone(seeds, changes, *quiet) == ([], [])
+
+
+_difference = scope._difference
+
+
+def take_restored_for_evaluated(now: MemberPins, before: Published) -> scope.Reason:
+    """Forget that a rollback wrote the row that stands."""
+    stands = None if before.stands is None else replace(before.stands, restored_run_id=None)
+    return _difference(now, replace(before, stands=stands))
+
+
+@pytest.mark.parametrize(
+    ("module", "rule", "broken"),
+    [
+        (revocation, "stands_on_revoked", lambda pinned_at, withdrawn: False),
+        (revocation, "_fits", lambda one, judgment: False),
+        (hold, "is_on_hold", lambda now, stands, holds: False),
+        (scope, "_difference", take_restored_for_evaluated),
+    ],
+    ids=["revoked scope", "revoked judgments", "hold", "rolled-back scope"],
+)
+def test_a_broken_rule_of_undoing_is_found_by_the_same_histories(
+    module: Any, rule: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, rule, broken)
+    seeds, changes, quiet = UNDOING[0]
+    assert undone(seeds[:60], changes, *quiet) != ([], [])
 
 
 def nobody_is_gone(before: Published) -> None:
