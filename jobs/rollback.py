@@ -52,7 +52,7 @@ def roll_back(spark: SparkSession, settings: Settings, request: Request) -> dict
 
     Raises:
         MissingRequirementError: there is no such run.
-        CheckFailedError: it has changed no label.
+        CheckFailedError: it has changed no label, or its coverage is past its retention.
     """
     undone = pins_of(settings.tables, request.run_id)
     _require_changes(settings, undone)
@@ -74,11 +74,16 @@ def roll_back(spark: SparkSession, settings: Settings, request: Request) -> dict
 
 def _require_changes(settings: Settings, undone: Pins) -> None:
     done = event_payload(settings.tables, undone.run_id, PUBLISHED)
-    if done is None or done["labels_version"] is None:
-        state = "is not published" if done is None else "was published and changed no label"
-        raise CheckFailedError(
-            f"Run {undone.run_id} {state}: there is nothing to roll back. `semlabel runs` lists them."
-        )
+    covered = f"SELECT 1 FROM coverage WHERE run_id = {literal(undone.run_id)} LIMIT 1"
+    fault = None
+    if done is None:
+        fault = "is not published"
+    elif done["labels_version"] is None:
+        fault = "was published and changed no label"
+    elif not query(settings.tables, covered, COVERAGE):
+        fault = f"is older than the {COVERAGE.kept_days} days that coverage is kept"
+    if fault:
+        raise CheckFailedError(f"Run {undone.run_id} {fault}: nothing can be rolled back. `semlabel runs` lists them.")
 
 
 def _pins(settings: Settings, undone: Pins, request: Request) -> Pins:
