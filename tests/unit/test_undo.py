@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from jobs import repair_price
-from jobs.errors import CheckFailedError, MissingRequirementError
+from jobs.errors import CheckFailedError, MissingRequirementError, SchemaError
 from jobs.freshness import check_freshness
 from jobs.input_hold import place_hold, release_hold, show_holds, standing_holds
 from jobs.ledger import append_event
@@ -18,9 +19,11 @@ from jobs.revocations import is_usable, read_revocations
 from jobs.revoke import Request, revoke
 from jobs.rules.hold import Hold
 from jobs.settings import Settings
+from jobs.table_admin import create_missing, require
 from jobs.table_reader import query
 from mis_scoring.core.errors import DataError
 from mis_scoring.core.identity import text_hash
+from schemas.coverage import COVERAGE
 from schemas.judgments import JUDGMENTS
 from tests.published_run import append_events, make_tables, pins, put, write_run
 from tests.world import settings_under
@@ -158,3 +161,13 @@ def test_labels_are_as_old_as_the_last_run_that_still_holds(settings: Settings) 
     write_run(root, "run-3", at=NOW - timedelta(minutes=30))
     append_event(root, "run-3", "plan_refresh", {"is_on_hold": True}, attempt=2)
     assert check_freshness(settings)["run_id"] == "run-1", "a run that is on hold looked at nobody"
+
+
+def test_a_table_of_an_older_version_gets_the_nullable_columns_that_it_lacks(tmp_path: Path) -> None:
+    names = [name for name in COVERAGE.columns.names if name not in ("query_hash", "restored_run_id")]
+    create_missing(tmp_path, replace(COVERAGE, columns=pa.schema([COVERAGE.columns.field(name) for name in names])))
+    with pytest.raises(SchemaError, match="column query_hash"):
+        require(tmp_path, COVERAGE)
+    for _ in range(2):
+        create_missing(tmp_path, COVERAGE)
+    require(tmp_path, COVERAGE)
