@@ -14,13 +14,13 @@ def print_revoked(done: dict[str, Any]) -> None:
     head = (
         f"[bold]{done['revocation_id']}[/bold] revokes" if done["revocation_id"] else "Nothing was revoked. It would be"
     )
-    _console.print(f"{head} {done['judgments']:,} judgments, which {done['members']:,} members stand on")
+    _console.print(f"{head} {done['judgments']:,} judgments, of queries of {done['members']:,} members")
     _console.print(f"  published labels made with them   {done['labels']:,}")
     for name in ("pairs", "tokens", "seconds", "cost_usd"):
         value = done[f"{name}_at_most"]
         _console.print(f"  {f'repair, {name} at most':<34}{'not known' if value is None else f'{value:,}'}")
     if done["revocation_id"]:
-        _console.print("Next: any refresh repairs them, `semlabel refresh daily_incremental` say")
+        _console.print("Next: any refresh repairs them, `semlabel refresh daily_incremental` say", soft_wrap=True)
 
 
 def print_rolled_back(done: dict[str, Any]) -> None:
@@ -39,7 +39,9 @@ def print_released(done: dict[str, Any]) -> None:
     """Print which hold was released."""
     what = "the members" if done["input"] == "members" else f"{done['input']} {done['value']}"
     _console.print(f"[bold]{done['hold_id']}[/bold] released: {what} of {done['run_id']}", soft_wrap=True)
-    _console.print("Next: any refresh looks at these members again, `semlabel refresh daily_incremental` say")
+    _console.print(
+        "Next: any refresh looks at these members again, `semlabel refresh daily_incremental` say", soft_wrap=True
+    )
 
 
 def print_holds(holds: Sequence[dict[str, Any]]) -> None:
