@@ -18,11 +18,12 @@ from jobs.published_event import count_by
 from jobs.revoked_members import revoked_members
 from jobs.rules.hold import is_run_on_hold
 from jobs.run_price import price_of, refuse_above_ceiling
-from jobs.scope import to_scope
+from jobs.scope import to_scope, without_erased
 from jobs.settings import Settings
 from jobs.table_reader import pins_of, query
 from jobs.tables import append, read
 from schemas.catalog import CATALOG
+from schemas.erasures import ERASURES
 from schemas.profiles import PROFILES
 from schemas.scope import SCOPE
 
@@ -45,7 +46,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     """
     root = settings.tables
     pins = pins_of(root, params.run_id)
-    profiles = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    every_profile = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    profiles = without_erased(every_profile, read(spark, root, ERASURES))
     published, holds = published_coverage(spark, root), standing_holds(root)
     found = to_scope(
         profiles,

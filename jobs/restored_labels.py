@@ -14,9 +14,11 @@ from jobs.coverage import of_published_runs, to_published
 from jobs.labels_commit import LabelsBase
 from jobs.ledger import publications
 from jobs.pins import Pins
+from jobs.scope import without_erased
 from jobs.tables import read, replace
 from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
+from schemas.erasures import ERASURES
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABEL_COLUMNS, LABELS
 from schemas.profiles import PROFILES
@@ -33,10 +35,11 @@ def write_restored(spark: SparkSession, root: Path, pins: Pins, base: LabelsBase
         F.col("publication") >= publication
     )
     profiles = read(spark, root, PROFILES, version=pins.profiles_delta_version)
+    present = without_erased(profiles.select("member_id").distinct(), read(spark, root, ERASURES))
     fates = to_fates(
         to_sides(coverage, pins, publication),
         changes.where(F.col("publication") > publication).select("member_id").distinct(),
-        profiles.select("member_id").distinct(),
+        present,
         is_forced=pins.is_forced,
     )
     replace(to_coverage(fates, pins), root, COVERAGE, run_id=pins.run_id)
@@ -67,7 +70,7 @@ def to_fates(sides: DataFrame, changed_since: DataFrame, present: DataFrame, *, 
 
     Args:
         changed_since: member_id of those of whom a later run has changed a label.
-        present: member_id of the profiles as they are now.
+        present: member_id of the profiles as they are now, without the erased.
     """
     marked = sides.join(changed_since.withColumn("is_changed", F.lit(True)), "member_id", "left")
     marked = marked.join(present.withColumn("is_present", F.lit(True)), "member_id", "left")

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from jobs.on_hold import is_on_hold
 from jobs.pins import Pins
+from jobs.rendering import text_hash
 from jobs.rules.hold import Hold
 from jobs.rules.scope import LOOKS_AFTER
 from jobs.table_reader import literal, query
@@ -40,6 +41,12 @@ def to_scope(
     wanted = free.where(F.col("reason").isin(*sorted(LOOKS_AFTER[pins.kind])))
     at_most = _new_pairs_at_most(pins, n_entries).cast("int").alias("pairs_at_most")
     return wanted.select("member_id", "reason", "profile_version", "profile_hash", at_most)
+
+
+def without_erased(profiles: DataFrame, erasures: DataFrame) -> DataFrame:
+    """Leave out the members who were erased, as long as the source still has their profiles."""
+    erased = F.broadcast(erasures.select("member_hash").distinct())
+    return profiles.join(erased, text_hash(F.col("member_id")) == erased["member_hash"], "left_anti")
 
 
 def _reason(pins: Pins) -> Column:

@@ -4,6 +4,7 @@ from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
 from schemas.embeddings import EMBEDDINGS
+from schemas.erasures import ERASURES
 from schemas.holds import HOLDS
 from schemas.judgments import JUDGMENTS
 from schemas.label_changes import LABEL_CHANGES
@@ -35,4 +36,5 @@ RUN_TABLES = (
     QUARANTINE,
     REVOCATIONS,
     HOLDS,
+    ERASURES,
 )

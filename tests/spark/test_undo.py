@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.audit.label import audit_label
 from jobs.input_hold import release_hold, standing_holds
 from jobs.list_runs import list_runs
 from jobs.revoke import Request as RevokeRequest
@@ -79,6 +80,10 @@ def story(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.Temp
     seen["rollback"] = roll_back(spark, world.settings, Request(run_id=bad, reason="broken engine", who="me"))
     seen["restored"] = label_rows(world)
     seen["coverage"] = world.rows("coverage", where=f"run_id = '{seen['rollback']['run_id']}'")
+    of_cat = f"run_id = '{again['run_id']}' AND member_id = 'cat' AND rank = 0"
+    rejected = world.rows("candidates", "qualification_id", of_cat)[0]["qualification_id"]
+    pairs = {"accepted": ("ann", "q-nursing"), "rejected": ("cat", rejected)}
+    seen["audits"] = {state: audit_label(world.settings, *pair) for state, pair in pairs.items()}
     seen["late"] = world.publish(late)
     for kind in ("daily_incremental", "weekly_full"):
         seen[kind] = world.refresh("held back", kind=kind) | {"plan": world.plan, "labels": label_rows(world)}
@@ -135,6 +140,15 @@ def test_restored_members_stand_on_the_coverage_from_before_the_run(story: dict[
     }  # fmt: skip
     again = story["world"].rows("coverage", where=f"run_id = '{story['again']['run_id']}' AND member_id = 'ann'")[0]
     assert found["ann"] == again | {"run_id": story["rollback"]["run_id"], "restored_run_id": again["run_id"]}
+
+
+def test_the_audit_of_a_restored_member_is_that_of_the_run_that_judged(story: dict[str, Any]) -> None:
+    again = story["again"]["run_id"]
+    for state, found in story["audits"].items():
+        assert found["state"] == state and found["judgment"]["generation"] < 2
+        assert "rolled_back" in [row["code"] for row in found["stale_reasons"]]
+    assert story["audits"]["rejected"]["judgment"]["judged_run_id"] == again
+    assert story["audits"]["rejected"]["similarity"] is not None
 
 
 def test_what_is_on_hold_is_left_alone_by_every_schedule_and_by_a_run_that_was_planned_before(

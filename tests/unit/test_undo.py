@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from jobs import repair_price
+from jobs.audit.label import audit_label
 from jobs.errors import CheckFailedError, MissingRequirementError, SchemaError
 from jobs.freshness import check_freshness
 from jobs.input_hold import place_hold, release_hold, show_holds, standing_holds
@@ -92,6 +93,14 @@ def test_revoked_judgments_are_no_longer_usable_and_count_once(settings: Setting
     ]
     assert revoke(settings, request(run_id="run-1"), is_dry=True)["judgments"] == 1 + 1
     assert read_revocations(settings.tables, as_of=one.at - timedelta(seconds=1)) == []
+
+
+def test_an_audit_says_that_the_judgment_of_a_label_was_revoked(settings: Settings) -> None:
+    assert audit_label(settings, "ann", "q0")["judgment"]["revocation"] is None
+    revoked = revoke(settings, request(run_id="run-1"))
+    found = audit_label(settings, "ann", "q0")
+    assert found["judgment"]["revocation"]["revocation_id"] == revoked["revocation_id"]
+    assert {"code": "revoked", "reason": f"{revoked['revocation_id']}: broken"} in found["stale_reasons"]
 
 
 @pytest.mark.parametrize(
