@@ -49,7 +49,7 @@ COVERED = st.builds(
     is_complete=st.sampled_from([True, True, False]),
     incomplete_reason=st.sampled_from(["quarantined", "superseded"]),
     publication=st.integers(1, 2),
-    restored_run_id=st.sampled_from([None, None, "r0"]),
+    restored_run_id=st.sampled_from([*[None] * 5, "r0"]),
 )
 FIXED: dict[str, Any] = {
     "run_id": "now", "profile_hash": None, "profile_version": None, "profiles_delta_version": 2,
@@ -108,7 +108,7 @@ def test_a_member_is_in_scope_alike(spark: SparkSession) -> None:
     now = MemberPins(**FIXED)
     covered = st.lists(COVERED, max_size=3, unique_by=lambda row: row.run_id)
     profile = st.none() | st.tuples(PINS["profile_hash"], PINS["profile_version"])
-    drawn_members = drawn(st.tuples(covered, profile, st.sampled_from([False, False, True])), 200)
+    drawn_members = drawn(st.tuples(covered, profile, st.sampled_from([*[False] * 5, True])), 400)
     members = {f"m{number}": pair for number, pair in enumerate(drawn_members)}
     rows = [(member, row) for member, (covered, _, _) in members.items() for row in covered]
     profiles = [(member, found[1], found[0]) for member, (_, found, _) in members.items() if found]
