@@ -141,8 +141,10 @@ def runs(
 
     settings = Settings()
     if run_id is None:
-        found = list_runs(settings, limit=limit)
-        emit(as_json, found, lambda: (print_runs(found), print_holds(show_holds(settings.tables))))
+        found, holds = list_runs(settings, limit=limit), show_holds(settings.tables)
+        emit(as_json, found, lambda: print_runs(found))
+        if not as_json:
+            print_holds(holds)
     else:
         shown = show_run(settings, run_id)
         emit(as_json, shown, lambda: print_run(shown))

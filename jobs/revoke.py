@@ -4,6 +4,7 @@ The judgments stay as facts; a row of `revocations` says which of them no reader
 members in scope whose labels were made with one, and scores the withdrawn pairs again.
 """
 
+import uuid
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_reader import pins_of, query
 from mis_scoring.core.errors import DataError
-from mis_scoring.core.identity import digest, text_hash
+from mis_scoring.core.identity import text_hash
 from schemas.every import RUN_TABLES
 from schemas.judgments import JUDGMENTS
 from schemas.revocations import REVOCATIONS
@@ -68,12 +69,14 @@ def _revocation(root: Path, request: Request) -> Revocation:
     _require_a_criterion(request, now)
     if request.run_id is not None:
         pins_of(root, request.run_id)
-    fingerprint = None if request.fingerprint is None else _fingerprint(root, request.fingerprint)
-    criteria = {"fingerprint": fingerprint, "run_id": request.run_id, "since": request.since, "until": request.until}
-    revocation_id = (
-        f"revocation-{digest({name: str(value) for name, value in criteria.items()} | {'at': str(now)})[:12]}"
+    return Revocation(
+        revocation_id=f"revocation-{uuid.uuid4().hex[:12]}",
+        fingerprint=None if request.fingerprint is None else _fingerprint(root, request.fingerprint),
+        run_id=request.run_id,
+        since=request.since,
+        until=request.until or now,
+        at=now,
     )
-    return Revocation(revocation_id=revocation_id, at=now, **(criteria | {"until": request.until or now}))
 
 
 def _require_a_criterion(request: Request, now: datetime) -> None:
