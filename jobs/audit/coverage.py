@@ -6,6 +6,7 @@ from typing import Any
 from jobs.audit.moment import Moment
 from jobs.table_reader import Reader, equals
 from schemas.coverage import COVERAGE
+from schemas.quarantine import QUARANTINE
 
 _PARTS = ("profiles_delta_version", "catalog_delta_version", "pinned_at")
 
@@ -37,6 +38,14 @@ def coverage_of(reader: Reader, moment: Moment, member_id: str) -> MemberCoverag
     return MemberCoverage(
         stands=stands, left_out=max(newer, key=lambda row: (*_pins(row), row["run_id"]), default=None)
     )
+
+
+def left_out_reason(reader: Reader, row: dict[str, Any], member_id: str) -> str:
+    """Return why a run left a member as it was, with what quarantine says while that is kept."""
+    where = equals(run_id=row["run_id"], key=member_id) + " AND \"table\" = 'profiles'"
+    aside = reader.one(f"SELECT reason FROM quarantine WHERE {where} LIMIT 1", QUARANTINE)
+    why = f": {aside['reason']}" if aside else ""
+    return f"{row['incomplete_reason']} in {row['run_id']}{why}"
 
 
 def coverage_line(stands: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from jobs.audit.changes import changes_of, label_rows
-from jobs.audit.coverage import MemberCoverage
+from jobs.audit.coverage import MemberCoverage, left_out_reason
 from jobs.audit.moment import Moment
 from jobs.table_reader import Reader, equals
 from jobs.tombstone import Tombstone, reason_of
@@ -114,7 +114,7 @@ def _has_candidates(reader: Reader, run_id: str, member_id: str) -> bool:
 
 def _uncovered(reader: Reader, moment: Moment, covered: MemberCoverage, member_id: str) -> str:
     if covered.left_out is not None:
-        return f"{covered.left_out['incomplete_reason']}: {covered.left_out['run_id']} left the member out"
+        return left_out_reason(reader, covered.left_out, member_id)
     known = reader.one(f"SELECT 1 AS one FROM profiles WHERE {equals(member_id=member_id)}", PROFILES)
     if not known and moment.is_now:
         return "no such member in profiles"

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from jobs.audit.coverage import MemberCoverage
+from jobs.audit.coverage import MemberCoverage, left_out_reason
 from jobs.audit.runs import pins_in
 from jobs.run_ledger import RunLedger
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import PromptLayout
 from schemas.profiles import PROFILES
-from schemas.quarantine import QUARANTINE
 
 
 def stale_member(
@@ -20,7 +19,8 @@ def stale_member(
     Args:
         last: the run that published last; the catalog and the labeler are compared with what it pinned.
     """
-    reasons = _left_out(reader, covered, member_id)
+    row = covered.left_out
+    reasons = {str(row["incomplete_reason"]): left_out_reason(reader, row, member_id)} if row else {}
     if covered.stands is not None:
         reasons |= _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
     return _as_rows(reasons)
@@ -44,16 +44,6 @@ def stale_pair(
 
 def _as_rows(reasons: dict[str, str]) -> list[dict[str, str]]:
     return [{"code": code, "reason": reason} for code, reason in reasons.items()]
-
-
-def _left_out(reader: Reader, covered: MemberCoverage, member_id: str) -> dict[str, str]:
-    row = covered.left_out
-    if row is None:
-        return {}
-    where = equals(run_id=row["run_id"], key=member_id) + " AND \"table\" = 'profiles'"
-    aside = reader.one(f"SELECT reason FROM quarantine WHERE {where} LIMIT 1", QUARANTINE)
-    why = f": {aside['reason']}" if aside else ""
-    return {str(row["incomplete_reason"]): f"{row['run_id']} left the member out{why}"}
 
 
 def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str, str]:

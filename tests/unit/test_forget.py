@@ -26,10 +26,7 @@ from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.retrieval.sections import split_sections
 from jobs.table_path import table_path
 from jobs.table_reader import query
-from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
 from mis_scoring.core.identity import text_hash
-from mis_scoring.core.prompt import COMPACT
-from mis_scoring.core.rounds import RoundRule
 from mis_scoring.ray_data.staging import scores_folder
 from schemas.embeddings import EMBEDDINGS
 from schemas.every import RUN_TABLES
@@ -46,18 +43,6 @@ from tests.world import settings_under
 SECRET = "Zanzibarian nursing"
 ANN = f"{SECRET}, baking; later \u201cpainting\u201d."
 CATALOG = {"q0": "nursing of patients", "q1": "baking of bread", "q2": "welding of pipes"}
-ARTIFACT = LabelerArtifact(  # no weights: an erasure wants its prompt alone
-    name="tiny",
-    prompt=COMPACT,
-    label_tokens={"yes": "YES", "no": "NO"},
-    numeric_profile={"dtype": "float32", "quantisation": "none", "readout": "float32"},
-    threshold=0.5,
-    round_rule=RoundRule(candidates_per_round=2, stop_below=0.1),
-    tie_eps=1e-4,
-    domain={"catalog": "made up", "description": "made up"},
-    evaluation={},
-    digests=dict.fromkeys(CHECKPOINT_FILES, "0" * 64),
-)
 PROFILES_OF = {"ann": ANN, "bob": "Experienced in welding and nursing."}
 
 
@@ -66,10 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two published runs, a profile apart; every replaced file is still on disk. Copied for each test."""
     home = tmp_path_factory.mktemp("written")
     made = History(settings_under(home))
-    folder = home / "staging" / "artifacts" / "tiny"
-    folder.mkdir(parents=True)
-    ARTIFACT.save(folder)
-    made.pinned = {"artifact_id": ARTIFACT.artifact_id, "artifact_folder": str(folder)}
+    made.stage_artifact()
     made.put_profiles(PROFILES_OF | {"ann": f"{SECRET} alone"})
     made.put_catalog(CATALOG)
     made.run()
@@ -86,7 +68,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(written: Path, tmp_path: Path) -> History:
     shutil.copytree(written, tmp_path / "home")
     again = History(settings_under(tmp_path / "home"))
-    again.pinned = {"artifact_folder": str(tmp_path / "home" / "staging" / "artifacts" / "tiny")}
+    again.stage_artifact()
     again.n_runs = 2
     again.put_catalog(CATALOG)
     return again

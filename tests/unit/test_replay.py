@@ -12,6 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
+from jobs.audit import audit_label
 from jobs.cli import app
 from jobs.errors import MissingRequirementError
 from jobs.labeler.registry import PinnedLabeler, register
@@ -138,6 +139,12 @@ def test_one_pair_is_replayed_also_where_it_was_rejected(settings: Settings) -> 
     for member, entry in (accepted, rejected):
         done = CliRunner().invoke(app, ["replay", "--member", member, "--qualification", entry], catch_exceptions=False)
         assert done.exit_code == 0 and done.output.startswith("same: 1 of 1"), done.output
+
+
+def test_the_audit_asks_mlflow_for_a_labeler_that_is_not_staged_any_more(settings: Settings) -> None:
+    label = rows(settings, LABELS)[0]
+    found = audit_label(settings, label["member_id"], label["qualification_id"])["artifact"]
+    assert found["labeler_version"] == "1" and found["tie_eps"] == 1e-4 and found["prompt_digest"] is not None
 
 
 def test_a_run_and_a_member_narrow_the_draw(settings: Settings) -> None:
