@@ -25,6 +25,8 @@ from mis_scoring.core.errors import DataError
 from mis_scoring.core.prompt import COMPACT
 from schemas.coverage import COVERAGE
 from schemas.every import RUN_TABLES, UPSTREAM_TABLES
+from schemas.judgments import JUDGMENTS
+from schemas.label_changes import LABEL_CHANGES
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.quarantine import QUARANTINE
 from tests.published_history import ARTIFACT, START, History
@@ -55,6 +57,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     made.run()
     made.run()
     made.run(published=False)
+    lost = {"member_id": "ann", "qualification_id": "q0", "change": "removed", "reason": "scorer", "after": None}
+    put(made.root, LABEL_CHANGES, [lost | {"run_id": "run-5", "before": made.labels["ann", "q0"]}])
     return made
 
 
@@ -143,6 +147,24 @@ def test_the_history_of_a_label_is_every_published_change_with_its_reason(settin
     assert changes[0]["before"] is None and changes[1]["before"]["judged_run_id"] == "run-1"
     gone = [(one["qualification_id"], one["reason"]) for one in label_history(settings, "ann") if not one["after"]]
     assert gone == [("q1", "profile_changed"), ("q3", "retired")]
+
+
+def test_a_rejection_shows_the_judgment_that_its_run_used(tmp_path: Path) -> None:
+    """A newer generation counts from the run on that published with it."""
+    made = small(tmp_path)
+    old = audit_label(made.settings, "ann", "q4")["judgment"]
+    pair = {name: audit_label(made.settings, "ann", "q4")[part][name] for part, name in _HASHES}
+    row = {"scorer_id": "scorer", "generation": 1, "margin": -9.0, "score": 0.0001, "is_reference": True}
+    row |= {"engine": "{}", "run_id": "run-2", "judged_at": made.at("run-2")} | pair
+    put(made.root, JUDGMENTS, [row])
+    assert audit_label(made.settings, "ann", "q4")["judgment"] == old
+    made.run()
+    found = audit_label(made.settings, "ann", "q4")["judgment"]
+    assert (found["margin"], found["generation"], found["judged_run_id"]) == (-9.0, 1, "run-2")
+    assert audit_label(made.settings, "ann", "q4", as_of="run-1")["judgment"] == old
+
+
+_HASHES = (("profile", "query_hash"), ("qualification", "item_hash"))
 
 
 def test_a_diff_of_two_runs_is_the_net_of_all_in_between(settings: Settings) -> None:

@@ -26,11 +26,13 @@ from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.retrieval.sections import split_sections
 from jobs.table_path import table_path
 from jobs.table_reader import query
+from jobs.tombstone import write_tombstone
 from mis_scoring.core.identity import text_hash
 from mis_scoring.ray_data.staging import scores_folder
 from schemas.embeddings import EMBEDDINGS
 from schemas.every import RUN_TABLES
 from schemas.judgments import JUDGMENTS
+from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.profiles import PROFILES
@@ -188,6 +190,26 @@ def test_killed_anywhere_and_run_again_it_ends_the_same(
     assert left(made) == []
     found = audit_label(made.settings, "ann", "q0")
     assert found["erasure"]["n_labels"] == 2 and found["reason"].startswith("the member was erased")
+
+
+def test_a_text_is_found_by_the_hash_of_its_profile_when_no_row_names_its_query(made: History) -> None:
+    """Of the first profile: its rounds have expired, and the labels are of the second."""
+    for table in (MEMBER_ROUNDS, LABEL_CHANGES):
+        DeltaTable(table_path(made.root, table)).delete()
+    assert forget_member(made.settings, "ann")["rows_deleted"]["texts"] == 2
+    assert left(made) == []
+
+
+def test_a_run_that_was_pinned_meanwhile_is_seen(made: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_late(root: Path, *arguments: Any, **named: Any) -> None:
+        write_tombstone(root, *arguments, **named)
+        append_events(root, "run-9", {"pinned": asdict(pins(root, "run-9"))}, at=START)
+
+    monkeypatch.setattr(job, "write_tombstone", write_late)
+    with pytest.raises(CheckFailedError, match="run-9 may be at work"):
+        forget_member(made.settings, "ann")
+    assert len(query(made.root, "SELECT * FROM labels WHERE member_id = 'ann'", LABELS)) == 2
+    assert audit_label(made.settings, "ann", "q0")["reason"].startswith("erasure begun")
 
 
 def test_a_text_that_another_member_has_word_for_word_stays(made: History) -> None:
