@@ -53,6 +53,7 @@ def find(
         return Finding(state="erased", reason=reason_of(tombstone))
     entry = reader.one(f"SELECT * FROM catalog WHERE {equals(qualification_id=qualification_id)}", CATALOG)
     label = next(iter(label_rows(reader, moment, member_id, qualification_id)), None)
+    state: State
     runs = [row["run_id"] for row in (covered.stands,) if row] + ([label["published_run_id"]] if label else [])
     candidate = _candidate(reader, runs, member_id, qualification_id)
     if label is not None:

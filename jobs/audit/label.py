@@ -56,7 +56,7 @@ def _stale(reader: Reader, sources: Sources, member_id: str) -> list[dict[str, s
     layout = sources.artifact.layout
     found, publication = sources.found, sources.moment.last
     last = sources.ledgers.get(publication.run_id) if publication else None
-    of_pair = stale_pair(found.entry, found.label, layout) if found.label else []
+    of_pair = stale_pair(found.entry, found.label, sources.judgment, layout) if found.label else []
     return [*stale_member(reader, sources.covered, last, member_id), *of_pair]
 
 
@@ -110,5 +110,6 @@ def _versions(sources: Sources) -> dict[str, Any]:
 
 
 def _cost(settings: Settings, sources: Sources) -> dict[str, Any] | None:
-    judged = sources.judgment and sources.ledgers.get(sources.judgment["judged_run_id"])
-    return cost_of(judged, settings.engines_usd_per_hour)
+    judgment = sources.judgment
+    ledger = None if judgment is None else sources.ledgers.get(judgment["judged_run_id"])
+    return cost_of(ledger, settings.engines_usd_per_hour)

@@ -27,19 +27,30 @@ def stale_member(
 
 
 def stale_pair(
-    entry: dict[str, Any] | None, label: dict[str, Any], layout: PromptLayout | None
+    entry: dict[str, Any] | None,
+    label: dict[str, Any],
+    judgment: dict[str, Any] | None,
+    layout: PromptLayout | None,
 ) -> list[dict[str, str]]:
-    """Return rows code, reason: what has moved of a published label's catalog entry.
+    """Return rows code, reason: what has moved of a published label's catalog entry and judgment.
 
     Args:
         entry: as it is now. layout: of the label's artifact.
     """
+    reasons = {}
     if entry is None or entry["status"] != "active":
-        what = "is gone from the catalog" if entry is None else f"is {entry['status']}"
-        return _as_rows({"entry_gone": f"the entry {what}"})
-    if layout is None or entry["text"] is None or text_hash(layout.render_item(entry["text"])) == label["item_hash"]:
-        return []
-    return _as_rows({"catalog_text_changed": "the entry has another text than the one that was judged"})
+        reasons["entry_gone"] = f"the entry is {entry['status'] if entry else 'gone from the catalog'}"
+    elif _has_another_text(entry, label, layout):
+        reasons["catalog_text_changed"] = "the entry has another text than the one that was judged"
+    if judgment is not None and judgment["revocation"] is not None:
+        reasons["revoked"] = "its judgment is revoked: the next run that looks at the member judges it again"
+    return _as_rows(reasons)
+
+
+def _has_another_text(entry: dict[str, Any], label: dict[str, Any], layout: PromptLayout | None) -> bool:
+    if layout is None or entry["text"] is None:
+        return False
+    return text_hash(layout.render_item(entry["text"])) != str(label["item_hash"])
 
 
 def _as_rows(reasons: dict[str, str]) -> list[dict[str, str]]:
