@@ -1,6 +1,6 @@
 """Every question about a label, over a published history: why it is there, why not, since when, and what changed."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -309,8 +309,8 @@ def test_the_labeler_is_described_as_long_as_it_is_staged_or_registered(tmp_path
     found = audit_label(made.settings, "ann", "q0")["artifact"]
     assert found["artifact_id"] == ARTIFACT.artifact_id and found["checkpoint_digest"] == "0" * 64
     assert found["label_tokens"] == {"yes": "YES", "no": "NO"} and found["numeric_profile"]["dtype"] == "float32"
-    (made.settings.staging / "artifacts" / "tiny" / "labeler.json").write_text("{}")
-    assert audit_label(made.settings, "ann", "q0")["artifact"]["prompt_digest"] is None, "another file's content"
+    replace(ARTIFACT, threshold=0.7).save(made.settings.staging / "artifacts" / "tiny")
+    assert audit_label(made.settings, "ann", "q0")["artifact"]["prompt_digest"] is None, "another artifact's"
 
 
 def test_the_commands_print_what_the_functions_return(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

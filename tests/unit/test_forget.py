@@ -85,6 +85,8 @@ def test_no_file_holds_the_text_afterwards(made: History) -> None:
     home, staging = made.settings.home, made.settings.staging
     leftover = Path(table_path(made.root, MEMBER_ROUNDS)) / "run_id=run-2" / "part-killed.parquet"
     pq.write_table(pa.table({"member_id": ["ann"], "query_text": [ANN]}), leftover)  # never committed
+    others_file = leftover.with_name("part-of-bob.parquet")  # of a run that goes on and has not committed yet
+    pq.write_table(pa.table({"member_id": ["bob"], "query_text": ["welding"]}), others_file)
     sections = staging / "retrieval" / "run-2" / "sections" / "part.parquet"
     sections.parent.mkdir(parents=True)
     pq.write_table(pa.table({"member_id": ["ann", "bob"], "text": [SECRET, "welding"]}), sections)
@@ -109,6 +111,7 @@ def test_no_file_holds_the_text_afterwards(made: History) -> None:
     assert {table.name: _of_others(made, table.name) for table in RUN_TABLES} == others, "nobody else lost anything"
     vectors = {row["text_hash"] for row in query(made.root, "SELECT text_hash FROM embeddings", EMBEDDINGS)}
     assert vectors == section_hashes("bob") - section_hashes("ann"), "a part of both is embedded again"
+    assert others_file.exists(), "only files that hold the member go"
     assert pq.read_table(sections)["member_id"].to_pylist() == ["bob"]
     assert not (sections.parent / ".part.parquet.crc").exists(), "Spark would refuse the file"
     assert "bob" in gzip.decompress((work / "splits" / "test.jsonl.gz").read_bytes()).decode()
