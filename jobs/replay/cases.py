@@ -98,7 +98,7 @@ def _drawn(reader: Reader, run_id: str | None, member_id: str | None, n_sample: 
     drawn = reader.rows(f"SELECT member_id, qualification_id FROM {table.name} WHERE {where} {order}", table)
     members, pairs = {row["member_id"] for row in drawn}, {_pair(row) for row in drawn}
     sql = f"SELECT {columns} FROM {table.name} WHERE {where} AND {is_in('member_id', members)}"
-    kept = (row for row in reader.rows(sql, table) if _pair(row) in pairs)
+    kept = sorted((row for row in reader.rows(sql, table) if _pair(row) in pairs), key=_pair)
     return [row if run_id is None else row["after"] for row in kept]
 
 
