@@ -223,8 +223,10 @@ def test_a_text_that_another_member_has_word_for_word_stays(made: History) -> No
     assert audit_label(made.settings, "eve", "q0")["profile"]["query_text"] is not None
 
 
-def test_a_file_that_cannot_be_read_is_not_passed_over(made: History) -> None:
-    broken = Path(table_path(made.root, TEXTS)) / "part-broken.parquet"
+@pytest.mark.parametrize("folder", ["tables/texts", "staging/retrieval/run-2/sections"])
+def test_a_file_that_cannot_be_read_is_neither_passed_over_nor_taken_from_a_writer(made: History, folder: str) -> None:
+    broken = made.settings.home / folder / "part-broken.parquet"
+    broken.parent.mkdir(parents=True, exist_ok=True)
     broken.write_bytes(b"PAR1 half of " + SECRET.encode())
     with pytest.raises(CheckFailedError, match=r"part-broken\.parquet, which cannot be read"):
         forget_member(made.settings, "ann")
