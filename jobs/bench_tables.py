@@ -167,7 +167,7 @@ def _measure_spark(spark: SparkSession, settings: Settings, pairs: list[tuple[st
     day = hashes.limit(int(SMALL_SHARE * n_members))
 
     def reuse(queries: DataFrame, n_queries: int) -> DataFrame:
-        return usable_judgments(spark, root, pins.scorer_id, queries, n_queries=n_queries)
+        return usable_judgments(spark, root, pins, queries, n_queries=n_queries)
 
     def scope(share: float) -> DataFrame:
         some = profiles.where(_part("member_id", share))

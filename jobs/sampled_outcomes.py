@@ -30,7 +30,7 @@ def keep_stop_sample(spark: SparkSession, root: Path, pins: Pins) -> None:
         return rows.join(sample, "member_id", "left_semi")
 
     rounds = of_sample(read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id))
-    known = usable_judgments(spark, root, pins.scorer_id, rounds, n_queries=n_sampled)
+    known = usable_judgments(spark, root, pins, rounds, n_queries=n_sampled)
     entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
     rows = to_stop_sample(
         of_sample(read(spark, root, COVERAGE, run_id=pins.run_id)),

@@ -45,7 +45,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     rows = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
     past_stop = rows.where("is_past_stop").select("member_id")
     committed = commit_scores(spark, root, settings.staging, pins, params.round, past_stop)
-    known = usable_judgments(spark, root, pins.scorer_id, rows, n_queries=n_in_scope(root, pins.run_id))
+    known = usable_judgments(spark, root, pins, rows, n_queries=n_in_scope(root, pins.run_id))
     outcomes = to_outcomes(judged_pairs(rows, known), pins, params.round)
     folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
     spent = spent_tokens(read_staged(spark, folder))
