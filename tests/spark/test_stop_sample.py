@@ -17,19 +17,15 @@ from tests.world import World, settings_under, shares_a_word
 
 PROFILES = PROFILE_TEXTS | {"eve": "Nothing of all this.", "fay": "Coding, some selling.", "gus": "On foot only."}
 SAMPLED = {"stop_sample_from": 0, "stop_sample_at_least": 5, "stop_price_max_width": 1.0}
-PUBLISHED = ("labels", "coverage", "label_changes")
 
 
 @dataclass
 class Played:
-    """A world after a run that drew a sample, beside what the same run publishes without one."""
+    """A world after a run that drew a sample."""
 
     world: World
     run_id: str
     sample: dict[str, dict[str, Any]]
-    plain: dict[str, list[dict[str, Any]]]
-    published: dict[str, list[dict[str, Any]]]
-    scored: dict[bool, int]
 
 
 class LateLiker:
@@ -47,40 +43,35 @@ class LateLiker:
         return 2.0 if is_late else shares_a_word(query_text, item_text)
 
 
-def play(spark: SparkSession, registry: Settings, home: Path, **changes: Any) -> tuple[World, str]:
-    settings = settings_under(home, mlflow_uri=registry.tracking_uri, candidates_per_member=10, **changes)
+@pytest.fixture(scope="module")
+def played(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    home = tmp_path_factory.mktemp("sampled")
+    settings = settings_under(home, mlflow_uri=registry.tracking_uri, candidates_per_member=10, **SAMPLED)
     world = World(spark, settings)
     world.put_profiles(PROFILES)
     world.put_catalog(CATALOG_TEXTS)
     run_id = world.prepare("the same", LateLiker())
     world.publish(run_id)
-    return world, run_id
+    return Played(world, run_id, {row["member_id"]: row for row in world.rows("stop_sample")})
 
 
-def published(world: World) -> dict[str, list[dict[str, Any]]]:
-    """What the run published, without the moment of its pins."""
-    return {
-        name: sorted(
-            ({key: value for key, value in row.items() if key != "pinned_at"} for row in world.rows(name)), key=repr
-        )
-        for name in PUBLISHED
-    }
+def walked(world: World, member_id: str) -> tuple[int, set[str]]:
+    """How far a member is judged, and the labels that it gets, going by the rule alone: rounds of 4, a quarter."""
+    ranked = sorted(world.rows("candidates", where=f"member_id = '{member_id}'"), key=lambda row: row["rank"])
+    ids = [row["qualification_id"] for row in ranked]
+    likes = [CATALOG_TEXTS[key].split()[0] in PROFILES[member_id] for key in ids]
+    depth = next((end for end in (4, 8) if sum(likes[end - 4 : end]) < 1), 10)
+    return depth, {key for key, is_liked in zip(ids[:depth], likes[:depth], strict=True) if is_liked}
 
 
-@pytest.fixture(scope="module")
-def played(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.TempPathFactory) -> Played:
-    plain, _ = play(spark, registry, tmp_path_factory.mktemp("plain"))
-    world, run_id = play(spark, registry, tmp_path_factory.mktemp("sampled"), **SAMPLED)
-    sample = {row["member_id"]: row for row in world.rows("stop_sample")}
-    by_part = {False: 0, True: 0}
-    for row in world.rows("round_outcomes"):
-        by_part[row["is_past_stop"]] += row["scored"]
-    return Played(world, run_id, sample, published(plain), published(world), by_part)
-
-
-def test_labels_and_coverage_are_those_of_a_run_without_a_sample(played: Played) -> None:
-    assert played.published == played.plain
-    assert played.scored[True] > 0, "some members went on"
+def test_labels_and_coverage_are_as_if_nobody_had_gone_on(played: Played) -> None:
+    covered = {row["member_id"]: row for row in played.world.rows("coverage")}
+    expected = {member: walked(played.world, member) for member in PROFILES}
+    assert {member: row["depth"] for member, row in covered.items()} == {m: depth for m, (depth, _) in expected.items()}
+    assert all(row["is_complete"] and row["judged"] == row["depth"] for row in covered.values())
+    assert covered["cat"]["stop_reason"] == "accepted_too_little"
+    assert played.world.labels() == {(member, key) for member, (_, keys) in expected.items() for key in keys}
+    assert any(row["is_past_stop"] for row in played.world.rows("round_outcomes")), "some members went on"
 
 
 def test_the_members_with_the_least_hashes_are_drawn(played: Played) -> None:
