@@ -79,7 +79,7 @@ def sample_rows(settings: Settings, run_id: str) -> list[dict[str, Any]]:
 
 def is_stopped(row: Row, pins: Pins) -> bool:
     """Whether a member stopped before its last candidate."""
-    return row["stop_reason"] == "accepted_too_little" and _stop_rank(row, pins) < row["candidates"]
+    return bool(row["stop_reason"] == "accepted_too_little" and _stop_rank(row, pins) < row["candidates"])
 
 
 def _stop_rank(row: Row, pins: Pins) -> int:
