@@ -1,11 +1,13 @@
 """Time of an audit, of the reuse join and of a plan over large tables, by how rows lie in them.
 
     python -m jobs.bench_tables generate --root /scratch/bench --labels 5000000 --order mixed
+    python -m jobs.bench_tables compact --root /scratch/bench
     python -m jobs.bench_tables measure --root /scratch/bench --out bench.json
 
 `generate` writes made-up rows (jobs/bench_rows.py) through delta-rs, a file at a time: one run of all members, then
-ten of 1% each. `--order written` lays rows out as the jobs and the table maintenance do. 5 million labels come with 20
-million judgments, 40 million candidates and 200,000 members; they take some 3 GB. `measure` needs no more than reading.
+ten of 1% each. `--order sorted` lays rows out as the jobs do. 5 million labels come with 22 million judgments, 44
+million candidates and 200,000 members; they take 2 GB without `member_rounds`, which no accepted label is looked up in
+(`--tables`). `compact` joins small files as the table maintenance does; `measure` reads only.
 """
 
 import argparse
@@ -39,6 +41,7 @@ from jobs.spark_session import spark_session
 from jobs.table_admin import create_missing
 from jobs.table_path import table_exists, table_path
 from jobs.table_reader import pins_of
+from jobs.table_upkeep import compact
 from jobs.tables import read
 from schemas.catalog import CATALOG
 from schemas.every import RUN_TABLES, UPSTREAM_TABLES
@@ -52,6 +55,7 @@ log = logging.getLogger(__name__)
 
 N_FILES, N_SMALL_RUNS, SMALL_SHARE = 16, 10, 0.01
 N_AUDITS, N_TIMES = 20, 2
+_RUN_IDS = ["weekly_full-0", *(f"daily_incremental-{number + 1}" for number in range(N_SMALL_RUNS))]
 SHARES = (0.25, 0.5, 1.0)  # of the members: whether time grows as rows do
 
 
@@ -59,7 +63,7 @@ def main() -> None:
     """Parse the command line; generate or measure."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("generate", "measure"))
+    parser.add_argument("step", choices=("generate", "compact", "measure"))
     parser.add_argument("--root", type=Path, required=True, help="a folder for the tables alone")
     parser.add_argument("--labels", type=int, default=5_000_000)
     parser.add_argument("--order", choices=get_args(Order), default="sorted")
@@ -70,6 +74,10 @@ def main() -> None:
     settings = Settings(home=args.root)
     if args.step == "generate":
         generate(settings, args.labels, args.order, args.tables or [table.name for table in BIG])
+        return
+    if args.step == "compact":
+        for table in BIG:
+            log.info("%s: %d files fewer", table.name, compact(settings.tables, table, ended=_RUN_IDS))
         return
     found = measure(settings, with_spark=not args.without_spark) | {"machine": _machine()}
     log.info(json.dumps(found, indent=2))
@@ -88,7 +96,7 @@ def generate(settings: Settings, n_labels: int, order: Order, names: list[str]) 
     create_missing(settings.tables, *UPSTREAM_TABLES, *RUN_TABLES)
     _write_inputs(settings, people)
     for number, members in enumerate([everyone, *few]):
-        run = Run(run_id=f"{'daily_incremental' if number else 'weekly_full'}-{number}", members=members)
+        run = Run(run_id=_RUN_IDS[number], members=members)
         for table in BIG:
             is_written = number == 0 or table not in (LABELS,)
             if table.name in names and is_written:
@@ -206,9 +214,9 @@ def _one_label(spark: SparkSession, root: Path, pair: tuple[str, str]) -> None:
 
 def _timed(frame: Callable[[], DataFrame]) -> float:
     """Return the median seconds of computing all rows of a frame."""
-    return statistics.median(
-        _seconds(lambda: frame().write.format("noop").mode("overwrite").save()) for _ in range(N_TIMES)
-    )
+    runs = [_seconds(lambda: frame().write.format("noop").mode("overwrite").save()) for _ in range(N_TIMES)]
+    log.info("%s s", ", ".join(f"{seconds:.2f}" for seconds in runs))
+    return statistics.median(runs)
 
 
 def _some_pairs(labels: DeltaTable) -> list[tuple[str, str]]:
