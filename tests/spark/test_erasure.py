@@ -18,9 +18,8 @@ def test_an_erased_member_is_not_labelled_again_while_the_source_has_the_profile
     world.put_profiles(PROFILE_TEXTS | {"ann": f"{SECRET} nursing. I worked in baking for {SECRET} years."})
     world.put_catalog(CATALOG_TEXTS)
     world.refresh("first")
-    assert {"texts", "member_rounds", "staging"} & {
-        part for path in files_with(home, SECRET) for part in path.split("/")
-    }
+    parts = {part for path in files_with(home, SECRET) for part in path.split("/")}
+    assert {"texts", "member_rounds", "staging"} <= parts
     bobs = world.rows("labels", where="member_id = 'bob'")
 
     forget_member(world.settings, "ann")
