@@ -4,6 +4,7 @@ from typing import Any
 
 from jobs.audit.coverage import MemberCoverage, left_out_reason
 from jobs.audit.runs import pins_in
+from jobs.rules.rollback import ROLLBACK
 from jobs.run_ledger import RunLedger
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
@@ -22,28 +23,23 @@ def stale_member(
     row = covered.left_out
     reasons = {str(row["incomplete_reason"]): left_out_reason(reader, row, member_id)} if row else {}
     if covered.stands is not None:
-        reasons |= _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
+        reasons |= _restored(covered.stands) | _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
     return _as_rows(reasons)
 
 
 def stale_pair(
-    entry: dict[str, Any] | None,
-    label: dict[str, Any],
-    judgment: dict[str, Any] | None,
-    layout: PromptLayout | None,
+    entry: dict[str, Any] | None, label: dict[str, Any], layout: PromptLayout | None
 ) -> list[dict[str, str]]:
-    """Return rows code, reason: what has moved of a published label's catalog entry and judgment.
+    """Return rows code, reason: what has moved of a published label's catalog entry.
 
     Args:
         entry: as it is now. layout: of the label's artifact.
     """
-    reasons = {}
+    reasons: dict[str, str] = {}
     if entry is None or entry["status"] != "active":
         reasons["entry_gone"] = f"the entry is {entry['status'] if entry else 'gone from the catalog'}"
     elif _has_another_text(entry, label, layout):
         reasons["catalog_text_changed"] = "the entry has another text than the one that was judged"
-    if judgment is not None and judgment["revocation"] is not None:
-        reasons["revoked"] = "its judgment is revoked: the next run that looks at the member judges it again"
     return _as_rows(reasons)
 
 
@@ -53,8 +49,21 @@ def _has_another_text(entry: dict[str, Any], label: dict[str, Any], layout: Prom
     return text_hash(layout.render_item(entry["text"])) != str(label["item_hash"])
 
 
+def stale_judgment(judgment: dict[str, Any] | None) -> list[dict[str, str]]:
+    """Return a row where the judgment behind a label or a rejection was revoked, and no run has repaired it yet."""
+    if judgment is None or judgment["revocation"] is None:
+        return []
+    return _as_rows({"revoked": f"{judgment['revocation']['revocation_id']}: {judgment['revocation']['reason']}"})
+
+
 def _as_rows(reasons: dict[str, str]) -> list[dict[str, str]]:
     return [{"code": code, "reason": reason} for code, reason in reasons.items()]
+
+
+def _restored(stands: dict[str, Any]) -> dict[str, str]:
+    if not stands["restored_run_id"]:
+        return {}
+    return {"rolled_back": f"{stands['run_id']} took the labels back to {stands['restored_run_id']}"}
 
 
 def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str, str]:
@@ -67,7 +76,7 @@ def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str
 
 def _pins(last: RunLedger | None, stands: dict[str, Any]) -> dict[str, str]:
     pins = pins_in(last)
-    if pins is None:
+    if pins is None or pins.kind == ROLLBACK:  # it read nothing itself
         return {}
     found = {}
     if pins.catalog_version != stands["catalog_version"]:

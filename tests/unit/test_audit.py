@@ -230,14 +230,6 @@ def test_a_label_is_stale_when_what_it_stands_on_has_moved(tmp_path: Path) -> No
     assert codes("dan", "q4") == []
 
 
-def test_a_label_on_a_revoked_judgment_is_stale_and_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = small(tmp_path)
-    monkeypatch.setattr("jobs.audit.judgment.revocation_of", lambda reader, judgment: {"reason": "a broken engine"})
-    found = audit_label(made.settings, "ann", "q0")
-    assert found["judgment"]["revocation"] == {"reason": "a broken engine"}
-    assert [one["code"] for one in found["stale_reasons"]] == ["revoked"]
-
-
 def test_a_member_that_a_later_run_left_out_keeps_stale_labels_with_the_reason(tmp_path: Path) -> None:
     made = small(tmp_path)
     aside = {"step": "retrieve_candidates", "table": "profiles", "reason": "holds no text", "at": made.at("run-2")}
