@@ -1,0 +1,148 @@
+"""The routes: each parses an address, reads what it names, and renders; a deep link is all that a page needs."""
+
+import re
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import FileResponse
+
+from jobs.errors import MissingRequirementError
+from jobs.page_templates import render_page
+from jobs.run_ledger import newest_runs, read_run
+from jobs.settings import Settings
+from jobs.web import reader
+from jobs.web.facts import sections_of
+from jobs.web.headers import REPORT_POLICY
+from jobs.web.lineage import steps_of, told_of
+from jobs.web.shell import show
+
+router = APIRouter()
+
+Id = Annotated[str, Query(min_length=1, max_length=400)]
+Typed = Annotated[str, Query(max_length=400)]
+Page = Annotated[int, Query(ge=1, le=10_000_000)]
+_RUN_ID = re.compile(r"[a-z_]+-[0-9a-f]{12}")
+_RUNS_PER_PAGE = 20
+
+
+@router.get("/")
+def home(request: Request) -> Response:
+    """The search field and what to expect of it."""
+    return show(request, "home")
+
+
+@router.get("/search")
+def search(request: Request, q: Typed = "") -> Response:
+    """Members and catalog entries by what was typed."""
+    typed = q.strip()
+    settings = _settings(request)
+    members = reader.find_members(settings, typed) if typed else reader.Rows()
+    entries = reader.find_qualifications(settings, typed) if typed else reader.Rows()
+    return show(request, "search", typed=typed, members=members, entries=entries)
+
+
+@router.get("/member")
+def member(request: Request, id: Id, page: Page = 1, history_page: Page = 1) -> Response:
+    """A member's label set, and what made it so."""
+    settings = _settings(request)
+    if not reader.is_member(settings, id):
+        raise MissingRequirementError(f"No table knows a member {id!r}.")
+    return show(
+        request,
+        "member",
+        member_id=id,
+        n_labels=reader.count_labels(settings, "member_id", id),
+        labels=reader.labels_of(settings, id, page=page),
+        history=reader.history_of(settings, id, page=history_page),
+    )
+
+
+@router.get("/qualification")
+def qualification(request: Request, id: Id, page: Page = 1) -> Response:
+    """A catalog entry, and who has it."""
+    settings = _settings(request)
+    entry = reader.read_entry(settings, id)
+    n_labels = reader.count_labels(settings, "qualification_id", id)
+    if entry is None and n_labels == 0:
+        raise MissingRequirementError(f"The catalog has no entry {id!r}, and nobody has it as a label.")
+    holders = reader.holders_of(settings, id, page=page)
+    return show(request, "qualification", qualification_id=id, entry=entry, n_labels=n_labels, holders=holders)
+
+
+@router.get("/label")
+def label(request: Request, member: Id, qualification: Id, history_page: Page = 1) -> Response:
+    """One pair: its state, the way to it as a picture, and every fact of its audit."""
+    settings = _settings(request)
+    audit = reader.read_label(settings, member, qualification)
+    steps = steps_of(audit)
+    return show(
+        request,
+        "label",
+        audit=audit,
+        entry=reader.read_entry(settings, qualification),
+        steps=steps,
+        told=told_of(steps),
+        sections=sections_of(audit),
+        history=reader.history_of(settings, member, qualification, page=history_page),
+    )
+
+
+@router.get("/runs")
+def runs(request: Request, page: Page = 1) -> Response:
+    """The runs, newest first."""
+    found = newest_runs(_settings(request).tables, limit=_RUNS_PER_PAGE + 1, offset=(page - 1) * _RUNS_PER_PAGE)
+    rows = reader.Rows(rows=found[:_RUNS_PER_PAGE], number=page, has_more=len(found) > _RUNS_PER_PAGE)
+    return show(request, "runs", here="runs", runs=rows)
+
+
+@router.get("/run")
+def run(request: Request, id: Id, page: Page = 1) -> Response:
+    """One run: what it pinned, planned and did, and the labels that it changed."""
+    settings = _settings(request)
+    ledger = read_run(settings.tables, id)
+    if not ledger.times:
+        raise MissingRequirementError(f"The ledger has no run {id!r}.")
+    return show(
+        request,
+        "run",
+        here="runs",
+        run=ledger,
+        has_report=_report(settings, id) is not None,
+        changes=reader.changes_by(settings, id, page=page),
+    )
+
+
+@router.get("/report")
+def report(request: Request, run: Id) -> Response:
+    """A run's report, as its job wrote it."""
+    path = _report(_settings(request), run)
+    if path is None:
+        raise MissingRequirementError(f"Run {run!r} has left no report.")
+    policy = REPORT_POLICY.format(framing=request.app.state.framing)
+    return FileResponse(path, media_type="text/html", headers={"Content-Security-Policy": policy})
+
+
+@router.get("/catalog")
+def catalog(request: Request, older: Typed = "", newer: Typed = "") -> Response:
+    """The catalog's versions, how two of them differ, and what going from one to the next was planned to cost."""
+    settings = _settings(request)
+    versions = reader.catalog_versions(settings)
+    diff = reader.diff_catalogs(settings, older, newer) if older and newer else None
+    return show(request, "catalog", here="catalog", versions=versions, older=older, newer=newer, diff=diff)
+
+
+@router.get("/style.css")
+def style() -> Response:
+    """The one style sheet."""
+    text = render_page("style.css") + render_page("web.css")
+    return Response(text, media_type="text/css", headers={"Cache-Control": "private, max-age=300"})
+
+
+def _settings(request: Request) -> Settings:
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+def _report(settings: Settings, run_id: str) -> Any:
+    path = settings.reports / f"{run_id}.html"
+    return path if _RUN_ID.fullmatch(run_id) and path.is_file() else None
