@@ -1,6 +1,7 @@
 """What every page shares: its frame, its links (which hold ids only), and how it says that something went wrong."""
 
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from jobs.page_templates import render_page
 
 
-def link(request: Request, page: str, **query: Any) -> str:
+def link(request: Request, page: str, /, **query: Any) -> str:
     """Return the address of a page of this app, wherever it is mounted; a value that is None is left out.
 
     Ids stand in the query, not in the path: a qualification's may hold a slash.
@@ -23,7 +24,7 @@ def link(request: Request, page: str, **query: Any) -> str:
 
 def show(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page; `link` and `typed`, what stands in the search field, are known in every template."""
-    frame = {"link": lambda page, **query: link(request, page, **query), "typed": "", "here": ""}
+    frame = {"link": partial(link, request), "typed": "", "here": ""}
     return HTMLResponse(render_page(f"{template}.html.j2", **(frame | values)), status)
 
 
