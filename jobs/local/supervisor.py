@@ -42,7 +42,7 @@ class Supervisor:
             folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "supervisord.conf"
         config.write_text(_config(self.folder, self._socket, services))
-        command = [str(Path(sys.executable).parent / "supervisord"), "--configuration", str(config)]
+        command = [sys.executable, "-m", "supervisor.supervisord", "--configuration", str(config)]
         subprocess.run(command, env=dict(env), check=True, stdout=subprocess.DEVNULL)
 
     def start(self, service: Service) -> None:

@@ -1,10 +1,13 @@
 """Engines that outlive the driver that started them: detached, named Ray actors of one owner, a run say.
 
-The next driver of the same owner finds them warm, by their names. Whoever owns them ends them: Ray never does.
+The next driver of the same owner finds them warm, by their names. Whoever owns them ends them, Ray never does; an owner
+who waits for a place takes that of an engine of somebody else that stands idle, since who misses it starts it again.
 """
 
+import logging
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -20,22 +23,40 @@ from mis_scoring.ray_data.failures import error_of
 from mis_scoring.ray_data.score import ScoreRows
 from mis_scoring.ray_data.spec import Placement, ScoreSpec
 
+log = logging.getLogger(__name__)
+
 NAMESPACE = "semlabel"
+_ANSWERS_IN_S = 1.0  # an engine that scores answers when it is done with its batch
 
 
 class NamedEngine:
-    """The actor: what `ScoreRows` is inside a stage, for one stage after the other."""
+    """The actor: what `ScoreRows` is inside a stage, for one stage after the other. The model loads with the first use."""
 
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
-        self._score_rows = ScoreRows(spec, request_timeout_s)
+        self._spec, self._timeout_s = spec, request_timeout_s
+        self._score_rows: ScoreRows | None = None
+        self._used_at = time.monotonic()
+
+    def idle_s(self) -> float:
+        """Return for how long it has had nothing to do; answers as soon as it has its place."""
+        return time.monotonic() - self._used_at
 
     def require_sound(self) -> None:
         """Answer once the engine can score; raise what went wrong with it, if anything did."""
-        self._score_rows.require_sound()
+        self._loaded().require_sound()
 
     def score(self, batch: pa.Table) -> pa.Table:
         """Return the rows of `STAGED_SCORES`, in their order; see `ScoreRows`."""
-        return self._score_rows(batch)
+        try:
+            return self._loaded()(batch)
+        finally:
+            self._used_at = time.monotonic()
+
+    def _loaded(self) -> ScoreRows:
+        if self._score_rows is None:
+            self._score_rows = ScoreRows(self._spec, self._timeout_s)
+            self._used_at = time.monotonic()
+        return self._score_rows
 
 
 @contextmanager
@@ -51,7 +72,7 @@ def named_engines(owner: str, spec: ScoreSpec, placement: Placement) -> Iterator
     names = tuple(f"{owner}/{digest(asdict(spec))[:8]}/{number}" for number in range(placement.n_engines))
     _end(name for name in engines_by_owner().get(owner, []) if name not in names)
     try:
-        _wait_until_ready([_get_or_start(name, spec, placement) for name in names], placement.start_timeout_s)
+        _wait_until_ready(owner, [_get_or_start(name, spec, placement) for name in names], placement)
         yield replace(placement, engines=names)
     except (RayError, SemlabelError) as failure:
         _end(names)
@@ -88,15 +109,32 @@ def _get_or_start(name: str, spec: ScoreSpec, placement: Placement) -> Any:
     return started.remote(spec, placement.request_timeout_s)
 
 
-def _wait_until_ready(engines: list[Any], timeout_s: float) -> None:
+def _wait_until_ready(owner: str, engines: Sequence[Any], placement: Placement) -> None:
+    deadline = time.monotonic() + placement.start_timeout_s
+    waiting = [engine.idle_s.remote() for engine in engines]
+    while waiting and time.monotonic() < deadline:
+        _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=placement.idle_after_s)
+        if waiting:
+            _end_idle(owner, placement.idle_after_s)
     try:
-        ray.get([engine.require_sound.remote() for engine in engines], timeout=timeout_s)
+        left_s = max(0.0, deadline - time.monotonic())
+        ray.get([engine.require_sound.remote() for engine in engines], timeout=left_s)
     except GetTimeoutError as error:
         owners = ", ".join(engines_by_owner())
         raise EngineError(
-            f"{len(engines)} engines were not ready in {timeout_s:.0f} s. What they need may be held by the engines of "
-            f"other owners, which end with their runs; there are engines of {owners}."
+            f"{len(engines)} engines of {owner} were not ready in {placement.start_timeout_s:.0f} s. What they need may "
+            f"be held by engines that score for somebody else; there are engines of {owners}."
         ) from error
+
+
+def _end_idle(owner: str, idle_after_s: float) -> None:
+    others = [name for other, names in engines_by_owner().items() if other != owner for name in names]
+    for name in others:
+        with suppress(ValueError, RayError):  # gone meanwhile, or at work
+            idle_s = ray.get(ray.get_actor(name, namespace=NAMESPACE).idle_s.remote(), timeout=_ANSWERS_IN_S)
+            if idle_s >= idle_after_s:
+                log.info("engine %s has been idle for %.0f s: its place goes to %s", name, idle_s, owner)
+                _end([name])
 
 
 def _end(names: Iterable[str]) -> None:

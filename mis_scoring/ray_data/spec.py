@@ -70,7 +70,8 @@ class Placement:
         max_restarts: of an actor that dies; Ray's default is without bound, and a row that kills its process would
             loop. 0: the job fails, and run again it goes on from the checkpoint.
         request_timeout_s: an engine that takes longer for one member hangs; its process is ended.
-        start_timeout_s: named engines that are not ready by then are an error: who waits for a GPU waits for ever.
+        start_timeout_s: named engines that are not ready by then are an error.
+        idle_after_s: named engines of another owner that have done nothing for so long give way where there is no place.
     """
 
     engines: tuple[str, ...] = ()
@@ -84,6 +85,7 @@ class Placement:
     max_restarts: int = 0
     request_timeout_s: float = 900.0
     start_timeout_s: float = 900.0
+    idle_after_s: float = 30.0
 
     @classmethod
     def for_cluster(cls, n_cpus: float) -> "Placement":

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.dags.conftest import DAGS
+from tests.dag_runs import DAGS
 
 FILES = sorted(DAGS.glob("*.py"))
 HEAVY = {"pyspark", "ray", "torch", "transformers", "sglang", "mlflow", "deltalake", "jobs", "mis_scoring"}

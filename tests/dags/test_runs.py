@@ -1,13 +1,12 @@
 """Whole runs of the DAGs through Airflow's own scheduling, with jobs that only say what they would have found."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from mis_scoring.core.errors import EngineError
-from tests.dags.conftest import DAGS
+from tests.dag_runs import run_dag
 
 Job = Callable[[dict[str, str], int], dict[str, Any]]
 RESULTS: dict[str, Any] = {
@@ -59,17 +58,6 @@ def jobs(database: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     monkeypatch.setenv("AIRFLOW__OPENLINEAGE__DISABLED", "True")
     monkeypatch.setattr(run_job, "run_job", jobs.run)
     yield jobs
-
-
-def run_dag(dag_id: str, **conf: Any) -> tuple[str, dict[str, str], Any]:
-    """Run a DAG to its end; returns its state, its tasks' states, and Airflow's run."""
-    from airflow.dag_processing.dagbag import DagBag
-
-    dag = DagBag(dag_folder=str(DAGS / f"{dag_id}.py")).dags[dag_id]
-    for task in dag.tasks:
-        task.retry_delay, task.retry_exponential_backoff = timedelta(0), 0
-    run = dag.test(run_conf=conf)
-    return str(run.state), {ti.task_id: str(ti.state) for ti in run.get_task_instances()}, run
 
 
 def told_of(asset: str) -> list[Any]:

@@ -13,11 +13,11 @@ from jobs.ledger import PUBLISHED, append_event
 from jobs.score_round import Params
 from jobs.settings import CHECKOUT, Settings
 from mis_scoring.core.errors import EngineError
-from mis_scoring.ray_data.spec import Placement
+from mis_scoring.ray_data.spec import Placement, ScoreSpec
 from mis_scoring.ray_data.staging import STAGED_SCORES
 from mis_scoring.ray_data.summary import n_rows_staged, read_staged
 from tests.ray.fake_engines import Steering
-from tests.ray.round_tables import ITEM_TEXTS, RUN_ID, member_row, write_rows
+from tests.ray.round_tables import ITEM_TEXTS, RUN_ID, member_row, write_artifact, write_rows
 
 N_MEMBERS, ROWS_A_BATCH = 16, 4
 MEMBERS = sorted(f"m{n}" for n in range(N_MEMBERS))
@@ -156,6 +156,19 @@ def test_the_engines_of_a_run_that_is_over_are_found_by_the_next(
     assert start_engines.run(warm, next_run) == {"orphaned_runs": [], "engines_ended": 0}
     append_event(warm.tables, RUN_ID, PUBLISHED, {})
     assert start_engines.run(warm, next_run) == {"orphaned_runs": [RUN_ID], "engines_ended": 1}
+
+
+def test_an_idle_engine_gives_its_place_to_one_that_waits(local_ray: str, tmp_path: Path) -> None:
+    from mis_scoring.ray_data.named_engines import end_engines, engines_by_owner, named_engines
+
+    artifact = write_artifact(tmp_path / "artifact")
+    spec = ScoreSpec.of(artifact, tmp_path / "artifact", engine="tests.ray.fake_engines:plain")
+    one_fits = Placement(cpus_per_actor=1.5, idle_after_s=0.2)
+    for owner in ("first", "second"):
+        with named_engines(owner, spec, one_fits) as where:
+            assert len(where.engines) == 1
+    assert "first" not in engines_by_owner()
+    assert end_engines("second") == list(where.engines)
 
 
 def _kill_when_half_done(settings: Settings, folder: Path) -> None:

@@ -77,7 +77,8 @@ def lived(deployed: Deployed) -> Deployed:
     deployed.wait_for_run("daily_incremental")
 
     deployed.airflow("dags", "unpause", "catalog_backfill")
-    deployed.wait("a first look at the catalog", lambda: deployed.ask("SELECT 1 FROM asset_state_store WHERE 1"))
+    seen = "SELECT s.value FROM asset_state_store s JOIN asset a ON s.asset_id = a.id WHERE a.name = 'catalog'"
+    deployed.wait("a first look at the catalog", lambda: deployed.ask(seen))
     change_catalog(deployed)
     deployed.wait_for_run("catalog_backfill")
     return deployed

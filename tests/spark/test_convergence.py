@@ -1,15 +1,20 @@
 """Drawn histories of changes and triggers over real Spark and Delta end with the labels of labelling all from scratch.
 
-The thousand that run over tables in memory are in tests/unit/test_convergence.py; these hold the real jobs to the same.
+The thousand that run over tables in memory are in tests/unit/test_convergence.py; these hold the real jobs to the same,
+and two of them Airflow's runs.
 """
 
+import importlib
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs import run_job
 from jobs.labeler.registry import register
+from jobs.run_job import SPARK_JOBS, parse_params
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.rounds import RoundRule
@@ -101,4 +106,55 @@ def test_a_quiet_backfill_leaves_nothing_stale(
     history = History(World(spark, settings), seed)
     history.play(n_triggers=3)
     history.world.refresh("quiet", kind="catalog_backfill")
+    assert history.world.labels() == history.expected()
+
+
+class AirflowHistory(History):
+    """The same world, where each trigger is a run of a DAG, and is lost, comes twice, or comes late."""
+
+    def _trigger(self, number: int) -> None:
+        kind = self.draw.choice(KINDS)
+        self.waiting += [f"{kind} trigger-{number}"] * self.draw.choice((0, 1, 1, 2))
+        self.draw.shuffle(self.waiting)
+        if self.waiting and self.draw.random() < 0.5:
+            self._publish_one()
+
+    def _publish_one(self) -> None:
+        kind, trigger_id = self.waiting.pop().split()
+        self.run(kind, trigger_id)
+
+    def run(self, kind: str, trigger_id: str) -> None:
+        from tests.dag_runs import run_dag
+
+        state, tasks, _ = run_dag(kind, trigger_id=trigger_id)
+        assert state == "success", tasks
+
+    def run_job(self, name: str, values: dict[str, str], *_: Any, **__: Any) -> dict[str, Any]:
+        """Run a job on this world's session; scores are by the rule."""
+        module = importlib.import_module(f"jobs.{name}")
+        params = parse_params(module.Params, values, job=name)
+        if name == "score_round":
+            return {"scored": self.world.score(params.run_id, params.round, shares_a_word)}
+        if name in SPARK_JOBS:
+            return dict(module.run(self.world.spark, self.world.settings, params))
+        return dict(module.run(self.world.settings, params))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [0, 1])
+def test_airflows_runs_leave_nothing_stale_either(
+    seed: int, spark: SparkSession, registry: Settings, steady: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.dag_runs import make_database
+
+    settings = settings_under(
+        tmp_path, mlflow_uri=registry.tracking_uri, candidates_per_member=len(ENTRIES), labeler_alias=steady
+    )
+    history = AirflowHistory(World(spark, settings), seed)
+    monkeypatch.setenv("SEMLABEL_JOB_RUNNER", "inline")
+    monkeypatch.setenv("AIRFLOW__OPENLINEAGE__DISABLED", "True")
+    monkeypatch.setattr(run_job, "run_job", history.run_job)
+    make_database()
+    history.play(n_triggers=4)
+    history.run("catalog_backfill", "quiet")
     assert history.world.labels() == history.expected()
