@@ -111,7 +111,7 @@ class RunLedger:
 def read_run(root: Path, run_id: str) -> RunLedger:
     """Read one run's events by delta-rs."""
     rows = query(root, f"SELECT * FROM runs WHERE run_id = {literal(run_id)} ORDER BY at", RUNS)
-    return _of_rows(run_id, rows)
+    return of_rows(run_id, rows)
 
 
 def read_runs(root: Path) -> list[RunLedger]:
@@ -122,8 +122,7 @@ def read_runs(root: Path) -> list[RunLedger]:
 def newest_runs(root: Path, *, limit: int, offset: int = 0) -> list[RunLedger]:
     """Read pinned runs, the last pinned first."""
     pinned = f"SELECT run_id FROM runs WHERE event = '{PINNED}' ORDER BY at DESC LIMIT {limit} OFFSET {offset}"
-    rows = query(root, f"SELECT * FROM runs WHERE run_id IN ({pinned}) ORDER BY at", RUNS)
-    runs = _by_run(rows)
+    runs = _by_run(query(root, f"SELECT * FROM runs WHERE run_id IN ({pinned}) ORDER BY at", RUNS))
     return sorted(runs, key=lambda run: run.pinned_at, reverse=True)
 
 
@@ -139,10 +138,10 @@ def _by_run(rows: Sequence[Mapping[str, Any]]) -> list[RunLedger]:
     by_run: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         by_run.setdefault(row["run_id"], []).append(row)
-    return [_of_rows(run_id, rows) for run_id, rows in by_run.items()]
+    return [of_rows(run_id, rows) for run_id, rows in by_run.items()]
 
 
-def _of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
+def of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
     """Build a run's value from its rows, oldest first."""
     return RunLedger(
         run_id=run_id,

@@ -1,6 +1,6 @@
 """How a label came to be, as steps from the inputs to the label: which were reached, and where the way ended.
 
-Pure: it takes an audit (`jobs.audit_label`) and knows no table. A step is reached when the audit has a fact of it.
+Pure: it takes an audit (`jobs.audit`), its nested keys joined by dots, and knows no table.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,19 @@ from jobs.labeler.shown import shown
 
 StepState = Literal["reached", "ended", "not_reached"]
 
-_LONGEST_LINE = 25  # characters that fit a box
+_LONGEST_LINE = 23  # characters that fit a box
 _COLUMN, _BOX_WIDTH, _BOX_HEIGHT = 205, 172, 92  # of the drawing's 1000 by 330 units
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A step of the way, before it is known whether it was reached.
+    """A step of every way.
 
     Attributes:
         name: of the section that has all its facts.
-        facts: keys of the audit, as (word before it, key); the first three that are known are shown.
+        facts: (word before it, key of the audit); those that are known are shown.
         column, y: where its box stands.
+        follows: the steps that lead to it.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A box of the picture, with the ends of the arrows that lead to it."""
+    """A box of the picture, with the arrows that lead to it."""
 
     name: str
     title: str
@@ -50,37 +51,52 @@ PARTS = (
     Part(
         name="profile",
         title="Profile",
-        facts=(("version", "profile_version"), ("query", "query_hash")),
+        facts=(("version", "profile.profile_version"), ("text", "profile.query_hash")),
         column=0,
         y=4,
     ),
     Part(
         name="entry",
         title="Catalog entry",
-        facts=(("catalog", "catalog_version"), ("item", "item_hash")),
+        facts=(
+            ("", "qualification.status"),
+            ("catalog", "qualification.catalog_version"),
+            ("text", "qualification.item_hash"),
+        ),
         column=0,
         y=119,
     ),
     Part(
         name="labeler",
         title="Labeler",
-        facts=(("artifact", "artifact_id"), ("scorer", "scorer_id"), ("threshold", "threshold")),
+        facts=(
+            ("version", "artifact.labeler_version"),
+            ("artifact", "artifact.artifact_id"),
+            ("threshold", "threshold"),
+        ),
         column=0,
         y=234,
     ),
     Part(
         name="retrieval",
         title="Retrieval",
-        facts=(("rank", "rank"), ("similarity", "similarity")),
+        facts=(("rank", "rank"), ("similarity", "similarity"), ("K", "coverage.candidates_per_member")),
         column=1,
         y=62,
         follows=("profile", "entry"),
     ),
-    Part(name="round", title="Round", facts=(("round", "round"),), column=2, y=62, follows=("retrieval",)),
+    Part(
+        name="round",
+        title="Round",
+        facts=(("number", "round"), ("judged to rank", "coverage.depth"), ("", "coverage.stop_reason")),
+        column=2,
+        y=62,
+        follows=("retrieval",),
+    ),
     Part(
         name="judgment",
         title="Judgment",
-        facts=(("score", "score"), ("margin", "margin"), ("on", "judged_at")),
+        facts=(("score", "score"), ("margin", "margin"), ("", "judgment.judged_at")),
         column=3,
         y=148,
         follows=("round", "labeler"),
@@ -88,24 +104,32 @@ PARTS = (
     Part(
         name="label",
         title="Label",
-        facts=(("published by", "published_run_id"), ("since", "since_run_id")),
+        facts=(
+            ("", "runs.published.published_at"),
+            ("", "runs.published.kind"),
+        ),
         column=4,
         y=148,
         follows=("judgment",),
     ),
 )
+_ORDER = [part.name for part in PARTS]
 
 
 def steps_of(audit: Mapping[str, Any]) -> list[Step]:
-    """Return the boxes of the picture, inputs first."""
+    """Return the boxes of the picture, inputs first.
+
+    Args:
+        audit: flat, as `jobs.web.facts.flat` returns it.
+    """
     by_name = {part.name: part for part in PARTS}
-    known = {part.name: _known(part, audit) for part in PARTS}
+    ended_at = _ended_at(audit)
     return [
         Step(
             name=part.name,
-            title=part.title,
-            lines=tuple(_line(word, audit[key]) for word, key in known[part.name][:3]),
-            state=_state(part, known),
+            title="No label" if part.name == ended_at == "label" else part.title,
+            lines=_lines(part, audit),
+            state=_state(part, ended_at, audit),
             x=_x(part),
             y=part.y,
             arrows=tuple(_arrow(by_name[earlier], part) for earlier in part.follows),
@@ -119,21 +143,35 @@ def told_of(steps: list[Step]) -> str:
     reached = [step.title for step in steps if step.state == "reached"]
     ended = [step.title for step in steps if step.state == "ended"]
     way = f"Reached: {', '.join(reached) or 'nothing'}."
-    return f"{way} The way ended before: {', '.join(ended)}." if ended else way
+    return f"{way} The way ended at: {', '.join(ended)}." if ended else way
 
 
-def _known(part: Part, audit: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(word, key) for word, key in part.facts if audit.get(key) is not None]
+def _ended_at(audit: Mapping[str, Any]) -> str | None:
+    """Return the step that the pair did not pass; None of a label."""
+    state = audit["state"]
+    if state == "not_evaluated":
+        is_covered, is_candidate = audit.get("coverage.run_id") is not None, audit.get("rank") is not None
+        return "profile" if not is_covered else "round" if is_candidate else "retrieval"
+    return {"accepted": None, "rejected": "label", "not_in_catalog": "entry", "erased": "profile"}.get(
+        state, "retrieval"
+    )
 
 
-def _state(part: Part, known: Mapping[str, Any]) -> StepState:
-    if known[part.name]:
-        return "reached"
-    return "ended" if all(known[earlier] for earlier in part.follows) else "not_reached"
+def _state(part: Part, ended_at: str | None, audit: Mapping[str, Any]) -> StepState:
+    if part.name == ended_at:
+        return "ended"
+    if not part.follows:  # an input
+        return "reached" if _lines(part, audit) else "not_reached"
+    return "reached" if ended_at is None or _ORDER.index(part.name) < _ORDER.index(ended_at) else "not_reached"
+
+
+def _lines(part: Part, audit: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(_line(word, audit[key]) for word, key in part.facts if audit.get(key) is not None)
 
 
 def _line(word: str, value: Any) -> str:
-    text = f"{word} {shown(value)}"
+    is_time = isinstance(value, str) and value[10:11] == "T"
+    text = f"{word} {value[:16].replace('T', ' ') if is_time else shown(value)}".strip().replace("_", " ")
     return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"
 
 

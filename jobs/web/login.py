@@ -16,6 +16,7 @@ from jobs.local.services import secret
 from jobs.settings import Settings
 from jobs.web.app import create_app
 from jobs.web.headers import SecurityHeaders
+from jobs.web.pages import style
 from jobs.web.shell import link, show
 
 _TOKEN = "web-token"
@@ -32,18 +33,19 @@ def login_token(settings: Settings) -> str:
     token = secret(settings, _TOKEN).strip()
     if len(token) < _LEAST_CHARACTERS:
         raise MissingRequirementError(
-            f"{settings.deployment / _TOKEN} holds no token of {_LEAST_CHARACTERS} characters or more: delete it, and a "
-            "new one is made."
+            f"{settings.deployment / _TOKEN} holds no token of {_LEAST_CHARACTERS} characters or more: delete it, "
+            "and a new one is made."
         )
     return token
 
 
 def create_app_with_login(settings: Settings, token: str) -> FastAPI:
-    """Return the pages behind a token, with the one page that needs none."""
+    """Return the pages behind a token, with the one page that needs none, and its style."""
     inner = create_app(settings, _guard(token))
     inner.state.login_page = LOGIN
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.add_middleware(SecurityHeaders)
+    app.add_api_route("/style.css", style)
 
     @app.get(f"/{LOGIN}")
     def log_in_by_link(request: Request, token: str = "", next: str = "") -> Response:

@@ -8,10 +8,11 @@ from fastapi.responses import FileResponse
 
 from jobs.errors import MissingRequirementError
 from jobs.page_templates import render_page
-from jobs.run_ledger import newest_runs, read_run
+from jobs.pins import PINNED
+from jobs.run_ledger import read_run
 from jobs.settings import Settings
 from jobs.web import reader
-from jobs.web.facts import sections_of
+from jobs.web.facts import flat, runs_of, sections_of
 from jobs.web.headers import REPORT_POLICY
 from jobs.web.lineage import steps_of, told_of
 from jobs.web.shell import show
@@ -22,13 +23,12 @@ Id = Annotated[str, Query(min_length=1, max_length=400)]
 Typed = Annotated[str, Query(max_length=400)]
 Page = Annotated[int, Query(ge=1, le=10_000_000)]
 _RUN_ID = re.compile(r"[a-z_]+-[0-9a-f]{12}")
-_RUNS_PER_PAGE = 20
 
 
 @router.get("/")
 def home(request: Request) -> Response:
     """The search field and what to expect of it."""
-    return show(request, "home")
+    return show(request, "home", here="labels")
 
 
 @router.get("/search")
@@ -42,8 +42,8 @@ def search(request: Request, q: Typed = "") -> Response:
 
 
 @router.get("/member")
-def member(request: Request, id: Id, page: Page = 1, history_page: Page = 1) -> Response:
-    """A member's label set, and what made it so."""
+def member(request: Request, id: Id, as_of: Typed = "", history_page: Page = 1) -> Response:
+    """A member's label set, now or at an earlier moment, and what made it so."""
     settings = _settings(request)
     if not reader.is_member(settings, id):
         raise MissingRequirementError(f"No table knows a member {id!r}.")
@@ -51,8 +51,8 @@ def member(request: Request, id: Id, page: Page = 1, history_page: Page = 1) -> 
         request,
         "member",
         member_id=id,
-        n_labels=reader.count_labels(settings, "member_id", id),
-        labels=reader.labels_of(settings, id, page=page),
+        as_of=as_of or None,
+        labels=reader.labels_of(settings, id, as_of=as_of or None),
         history=reader.history_of(settings, id, page=history_page),
     )
 
@@ -62,7 +62,7 @@ def qualification(request: Request, id: Id, page: Page = 1) -> Response:
     """A catalog entry, and who has it."""
     settings = _settings(request)
     entry = reader.read_entry(settings, id)
-    n_labels = reader.count_labels(settings, "qualification_id", id)
+    n_labels = reader.count_holders(settings, id)
     if entry is None and n_labels == 0:
         raise MissingRequirementError(f"The catalog has no entry {id!r}, and nobody has it as a label.")
     holders = reader.holders_of(settings, id, page=page)
@@ -70,19 +70,21 @@ def qualification(request: Request, id: Id, page: Page = 1) -> Response:
 
 
 @router.get("/label")
-def label(request: Request, member: Id, qualification: Id, history_page: Page = 1) -> Response:
+def label(request: Request, member: Id, qualification: Id, as_of: Typed = "", history_page: Page = 1) -> Response:
     """One pair: its state, the way to it as a picture, and every fact of its audit."""
     settings = _settings(request)
-    audit = reader.read_label(settings, member, qualification)
+    audit = reader.read_audit(settings, member, qualification, as_of=as_of or None)
     steps = steps_of(audit)
     return show(
         request,
         "label",
         audit=audit,
+        as_of=as_of or None,
         entry=reader.read_entry(settings, qualification),
         steps=steps,
         told=told_of(steps),
         sections=sections_of(audit),
+        runs=runs_of(audit),
         history=reader.history_of(settings, member, qualification, page=history_page),
     )
 
@@ -90,9 +92,7 @@ def label(request: Request, member: Id, qualification: Id, history_page: Page = 
 @router.get("/runs")
 def runs(request: Request, page: Page = 1) -> Response:
     """The runs, newest first."""
-    found = newest_runs(_settings(request).tables, limit=_RUNS_PER_PAGE + 1, offset=(page - 1) * _RUNS_PER_PAGE)
-    rows = reader.Rows(rows=found[:_RUNS_PER_PAGE], number=page, has_more=len(found) > _RUNS_PER_PAGE)
-    return show(request, "runs", here="runs", runs=rows)
+    return show(request, "runs", here="runs", runs=reader.runs(_settings(request), page=page))
 
 
 @router.get("/run")
@@ -107,6 +107,8 @@ def run(request: Request, id: Id, page: Page = 1) -> Response:
         "run",
         here="runs",
         run=ledger,
+        pins=flat(ledger.of(PINNED)),
+        plan=flat(ledger.of("plan_refresh")),
         has_report=_report(settings, id) is not None,
         changes=reader.changes_by(settings, id, page=page),
     )

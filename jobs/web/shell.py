@@ -28,9 +28,7 @@ def show(request: Request, template: str, *, status: int = 200, **values: Any) -
     return HTMLResponse(render_page(f"{template}.html.j2", **(frame | values)), status)
 
 
-def show_error(
-    request: Request, status: int, told: str, *, headers: Mapping[str, str] | None = None
-) -> HTMLResponse:
+def show_error(request: Request, status: int, told: str, *, headers: Mapping[str, str] | None = None) -> HTMLResponse:
     """Return a page that says what is wrong, with a way to log in where that is what is missing."""
     login = getattr(request.app.state, "login_page", "") if status == HTTPStatus.UNAUTHORIZED else ""
     page = show(
