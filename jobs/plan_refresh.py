@@ -15,11 +15,12 @@ from jobs.inputs import current_profiles
 from jobs.pins import Pins
 from jobs.published_event import count_by
 from jobs.run_price import price_of, refuse_above_ceiling
-from jobs.scope import to_scope
+from jobs.scope import to_scope, without_erased
 from jobs.settings import Settings
 from jobs.table_reader import pins_of, query
 from jobs.tables import append, read
 from schemas.catalog import CATALOG
+from schemas.erasures import ERASURES
 from schemas.profiles import PROFILES
 from schemas.scope import SCOPE
 
@@ -41,7 +42,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     """
     root = settings.tables
     pins = pins_of(root, params.run_id)
-    profiles = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    every_profile = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    profiles = without_erased(every_profile, read(spark, root, ERASURES))
     found = to_scope(profiles, published_coverage(spark, root), pins, n_entries=_n_entries(settings, pins))
     rows = found.withColumn("run_id", F.lit(pins.run_id))
     append(rows, root, SCOPE, transaction=f"{pins.run_id}:scope")

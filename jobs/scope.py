@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.pins import Pins
+from jobs.rendering import text_hash
 from jobs.rules.scope import LOOKS_AFTER
 from jobs.table_reader import literal, query
 from jobs.tables import read
@@ -25,6 +26,12 @@ def to_scope(profiles: DataFrame, published: DataFrame, pins: Pins, *, n_entries
     wanted = joined.where(F.col("reason").isin(*sorted(LOOKS_AFTER[pins.kind])))
     at_most = _new_pairs_at_most(pins, n_entries).cast("int").alias("pairs_at_most")
     return wanted.select("member_id", "reason", "profile_version", "profile_hash", at_most)
+
+
+def without_erased(profiles: DataFrame, erasures: DataFrame) -> DataFrame:
+    """Leave out the members who were erased, as long as the source still has their profiles."""
+    erased = F.broadcast(erasures.select("member_hash").distinct())
+    return profiles.join(erased, text_hash(F.col("member_id")) == erased["member_hash"], "left_anti")
 
 
 def _reason(pins: Pins) -> Column:

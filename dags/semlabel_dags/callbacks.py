@@ -40,7 +40,7 @@ def failure_of(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refresh_run_of(context: Mapping[str, Any]) -> str:
-    """The run_id that the task's job was given; empty before the pin, and where a worker died with its task's values."""
+    """The run_id that the task's job was given; empty before the pin, and where a worker died with its values."""
     run_id = getattr(context.get("task"), "values", {}).get("run_id", "")
     return "" if "{{" in run_id else str(run_id)
 
