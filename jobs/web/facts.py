@@ -14,13 +14,13 @@ _PLACES = {  # section -> title, and its facts: a key of the audit, or a group o
     ),
     "round": ("Round", ("round", "coverage.")),
     "judgment": ("Judgment", ("score", "margin", "threshold", "judgment.", "cost.")),
-    "label": ("Decision", ("as_of.",)),
+    "label": ("Decision", ("as_of.", "erasure.")),
 }
 _RUNS = ("judged", "published", "since", "confirmed")  # what a run may have done for a pair
 _SHOWN_APART = ("state", "reason", "is_stale", "stale_reasons", "taken_away", "runs.")
 _SHOWN_APART += ("profile.query_text", "qualification.item_text")
 _SAME = {"judgment.score": "score", "judgment.margin": "margin"}  # said once where they agree
-_NAMED_WITH_GROUP = ("as_of", "cost")
+_NAMED_WITH_GROUP = ("as_of", "cost", "erasure")
 
 
 @dataclass(frozen=True, kw_only=True)

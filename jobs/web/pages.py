@@ -45,14 +45,15 @@ def search(request: Request, q: Typed = "") -> Response:
 def member(request: Request, id: Id, as_of: Typed = "", history_page: Page = 1) -> Response:
     """A member's label set, now or at an earlier moment, and what made it so."""
     settings = _settings(request)
-    if not reader.is_member(settings, id):
-        raise MissingRequirementError(f"No table knows a member {id!r}.")
+    found = reader.read_member(settings, id, as_of=as_of or None)
+    if found["state"] == "not_evaluated" and not reader.knows_member(settings, id):
+        raise MissingRequirementError(f"No table has a member {id!r}.")
     return show(
         request,
         "member",
+        member=found,
         member_id=id,
         as_of=as_of or None,
-        labels=reader.labels_of(settings, id, as_of=as_of or None),
         history=reader.history_of(settings, id, page=history_page),
     )
 

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.audit import audit_label, label_history
+from jobs.audit import audit_label, audit_member, label_history
 from jobs.audit import find_members as find_members_by_start
 from jobs.audit import find_qualifications as find_entries
-from jobs.audit import labels_of as label_set
-from jobs.audit.reader import Reader, equals
 from jobs.ledger import PUBLISHED
 from jobs.pins import PINNED
 from jobs.run_ledger import RunLedger, newest_runs
 from jobs.settings import Settings
+from jobs.table_reader import Reader, equals
 from jobs.web.facts import flat
 from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
@@ -58,8 +57,8 @@ def read_entry(settings: Settings, qualification_id: str) -> dict[str, Any] | No
     return Reader(settings.tables).one(f"SELECT * FROM catalog WHERE {where} LIMIT 1", CATALOG)
 
 
-def is_member(settings: Settings, member_id: str) -> bool:
-    """Whether any table knows the member."""
+def knows_member(settings: Settings, member_id: str) -> bool:
+    """Whether any table has the member."""
     reader, where = Reader(settings.tables), equals(member_id=member_id)
     return any(
         reader.one(f"SELECT member_id FROM {table.name} WHERE {where} LIMIT 1", table) is not None
@@ -67,9 +66,9 @@ def is_member(settings: Settings, member_id: str) -> bool:
     )
 
 
-def labels_of(settings: Settings, member_id: str, *, as_of: str | None) -> list[dict[str, Any]]:
-    """Return a member's labels, best rank first; at most K of them."""
-    return label_set(settings, member_id, as_of=as_of)
+def read_member(settings: Settings, member_id: str, *, as_of: str | None) -> dict[str, Any]:
+    """Return a member's labels, at most K of them, and what they stand on."""
+    return audit_member(settings, member_id, as_of=as_of)
 
 
 def history_of(settings: Settings, member_id: str, qualification_id: str | None = None, *, page: int) -> Rows:
