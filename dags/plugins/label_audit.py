@@ -19,5 +19,6 @@ class LabelAudit(AirflowPlugin):
     name = "semlabel_label_audit"
     fastapi_apps = [{"app": _pages, "url_prefix": _PREFIX, "name": name}]  # noqa: RUF012
     external_views = [  # noqa: RUF012
-        {"name": "Labels", "href": f"{_PREFIX}/", "url_route": "labels", "destination": "nav", "category": "browse"}
+        # relative to Airflow's own address, which may have a path
+        {"name": "Labels", "href": f"{_PREFIX[1:]}/", "url_route": "labels", "destination": "nav", "category": "browse"}
     ]

@@ -126,12 +126,10 @@ def report(request: Request, run: Id) -> Response:
 
 
 @router.get("/catalog")
-def catalog(request: Request, older: Typed = "", newer: Typed = "") -> Response:
-    """The catalog's versions, how two of them differ, and what going from one to the next was planned to cost."""
-    settings = _settings(request)
-    versions = reader.catalog_versions(settings)
-    diff = reader.diff_catalogs(settings, older, newer) if older and newer else None
-    return show(request, "catalog", here="catalog", versions=versions, older=older, newer=newer, diff=diff)
+def catalog(request: Request) -> Response:
+    """The catalog's versions, and what the first run of each was planned to cost."""
+    versions = [(run, reader.planned_at_most(run)) for run in reader.catalog_versions(_settings(request))]
+    return show(request, "catalog", here="catalog", versions=versions)
 
 
 @router.get("/style.css")

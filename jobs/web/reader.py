@@ -119,9 +119,11 @@ def catalog_versions(settings: Settings) -> list[RunLedger]:
     return list(reversed(first.values()))
 
 
-def diff_catalogs(settings: Settings, older: str, newer: str) -> dict[str, Any] | None:
-    """Return how two catalog versions differ, or None where that is not known."""
-    return None
+def planned_at_most(run: RunLedger) -> dict[str, float | None]:
+    """Return the members, pairs, tokens and US dollars that a run was planned to take at most; None: not known."""
+    plan = run.of("plan_refresh")
+    names = {"members": "members", "pairs": "pairs_at_most", "tokens": "tokens_at_most", "usd": "cost_usd_at_most"}
+    return {shown: plan.get(name) for shown, name in names.items()}
 
 
 def _first_page(found: Sequence[Any], size: int) -> Rows:

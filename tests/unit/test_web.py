@@ -1,9 +1,13 @@
 """The auditor's pages, asked as a browser does, over tables that delta-rs wrote."""
 
+import os
 import re
+import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 from httpx import Response
 from starlette.testclient import TestClient
@@ -125,6 +129,19 @@ class TestLogin:
             assert login_link(listening, "127.0.0.1", "a b") == f"http://127.0.0.1:{port}/login?token=a+b"
             with pytest.raises(MissingRequirementError, match="another --host or --port"):
                 listen("127.0.0.1", port)
+
+
+def test_the_command_prints_a_link_that_opens_the_pages(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "jobs.cli", "web", "--port", "0"]
+    env = dict(os.environ) | {"SEMLABEL_HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        told = [process.stderr.readline() for _ in range(2)]
+        try:
+            page = httpx.get(told[1].strip(), follow_redirects=True, timeout=60)
+        finally:
+            process.terminate()
+    assert page.status_code == 200 and "token" not in str(page.url) and "Why does a member" in page.text
 
 
 class TestHeaders:
