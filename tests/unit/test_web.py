@@ -12,8 +12,10 @@ import pytest
 from httpx import Response
 from starlette.testclient import TestClient
 
+from jobs.audit import audit_label
 from jobs.errors import MissingRequirementError
 from jobs.settings import Settings
+from jobs.web.facts import flat, sections_of
 from jobs.web.login import create_app_with_login, login_token
 from jobs.web.serve import listen, login_link
 from tests.audited_store import PROFILE, RUN_ID, SLASHED, write_audited_store, write_many_labels
@@ -192,6 +194,21 @@ class TestPages:
         assert page.count('class="box reached') == 7
         assert {"2.2", "0.9", "scorer", RUN_ID, "cascade"} <= set(re.split(r"[ ,]", seen))
         assert "Text of entry 1" in seen and "added" in seen
+
+    def test_every_fact_of_the_audit_is_on_the_page(self, client: TestClient, settings: Settings) -> None:
+        seen = words_of(client.get("/label?member=ann&qualification=q1").text)
+        audit = flat(audit_label(settings, "ann", "q1"))
+        facts = {key: f"{value:.10g}" for key, value in audit.items() if isinstance(value, float)}
+        facts |= {
+            key: value.replace("T", " ")[:16] for key, value in audit.items() if key.endswith(("_at", ".at")) and value
+        }
+        facts |= {key: value for key, value in audit.items() if isinstance(value, str) and key not in facts}
+        assert len(facts) > 30 and {key for key, fact in facts.items() if fact not in seen} == set()
+
+    def test_a_fact_that_the_page_does_not_know_yet_comes_last(self) -> None:
+        sections = sections_of({"state": "accepted", "rank": 3, "verdict.by": "ann", "verdict.at": None})
+        assert [section.name for section in sections if section.facts] == ["retrieval", "further"]
+        assert sections[-1].facts == (("verdict.by", "ann"),)
 
     @pytest.mark.parametrize(
         ("pair", "state", "reason", "ended"),
