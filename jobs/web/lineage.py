@@ -171,7 +171,8 @@ def _lines(part: Part, audit: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _line(word: str, value: Any) -> str:
     is_time = isinstance(value, str) and value[10:11] == "T"
-    text = f"{word} {value[:16].replace('T', ' ') if is_time else shown(value).replace('...', '…')}".strip().replace("_", " ")
+    short = value[:16].replace("T", " ") if is_time else shown(value).replace("...", "…")
+    text = f"{word} {short}".strip().replace("_", " ")
     return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"
 
 
