@@ -21,6 +21,7 @@ _SHOWN_APART = ("state", "reason", "is_stale", "stale_reasons", "taken_away", "r
 _SHOWN_APART += ("profile.query_text", "qualification.item_text")
 _SAME = {"judgment.score": "score", "judgment.margin": "margin"}  # said once where they agree
 _NAMED_WITH_GROUP = ("as_of", "cost", "erasure")
+_NAMES = {"as_of.at": "as_of published_at"} | {key: key.replace(".", " ") for key in _SAME}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ def _belongs(key: str, place: str) -> bool:
 
 def _told(key: str) -> str:
     group, _, name = key.rpartition(".")
-    return f"{group} {name}" if group in _NAMED_WITH_GROUP else name
+    return _NAMES.get(key) or (f"{group} {name}" if group in _NAMED_WITH_GROUP else name)
 
 
 def _leaves(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:

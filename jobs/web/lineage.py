@@ -12,6 +12,7 @@ from jobs.labeler.shown import shown
 StepState = Literal["reached", "ended", "not_reached"]
 
 _LONGEST_LINE = 23  # characters that fit a box
+_SHORT_DIGEST = 10
 _COLUMN, _BOX_WIDTH, _BOX_HEIGHT = 205, 172, 92  # of the drawing's 1000 by 330 units
 
 
@@ -171,7 +172,8 @@ def _lines(part: Part, audit: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _line(word: str, value: Any) -> str:
     is_time = isinstance(value, str) and value[10:11] == "T"
-    short = value[:16].replace("T", " ") if is_time else shown(value).replace("...", "…")
+    full = value[:16].replace("T", " ") if is_time else shown(value)
+    short = f"{full[:_SHORT_DIGEST]}…" if full.endswith("...") else full
     text = f"{word} {short}".strip().replace("_", " ")
     return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 1]}…"
 
