@@ -17,8 +17,8 @@ _PLACES = {  # section -> title, and its facts: a key of the audit, or a group o
     "label": ("Decision", ("as_of.", "erasure.")),
 }
 _RUNS = ("judged", "published", "since", "confirmed")  # what a run may have done for a pair
-_SHOWN_APART = ("state", "reason", "is_stale", "stale_reasons", "taken_away", "runs.")
-_SHOWN_APART += ("profile.query_text", "qualification.item_text")
+_TEXTS = ("profile.query_text", "qualification.item_text")
+_SHOWN_APART = ("state", "reason", "is_stale", "stale_reasons", "taken_away", "runs.", *_TEXTS)
 _SAME = {"judgment.score": "score", "judgment.margin": "margin"}  # said once where they agree
 _NAMED_WITH_GROUP = ("as_of", "cost", "erasure")
 _NAMES = {"as_of.at": "as_of published_at"} | {key: key.replace(".", " ") for key in _SAME}
