@@ -20,7 +20,7 @@ _RUNS = ("judged", "published", "since", "confirmed")  # what a run may have don
 _TEXTS = ("profile.query_text", "qualification.item_text")
 _SHOWN_APART = ("state", "reason", "is_stale", "stale_reasons", "taken_away", "runs.", *_TEXTS)
 _SAME = {"judgment.score": "score", "judgment.margin": "margin"}  # said once where they agree
-_NAMED_WITH_GROUP = ("as_of", "cost", "erasure")
+_NAMED_WITH_GROUP = ("as_of", "cost", "erasure", "judgment.revocation")
 _NAMES = {"as_of.at": "as_of published_at"} | {key: key.replace(".", " ") for key in _SAME}
 
 
@@ -72,7 +72,7 @@ def _belongs(key: str, place: str) -> bool:
 
 def _told(key: str) -> str:
     group, _, name = key.rpartition(".")
-    return _NAMES.get(key) or (f"{group} {name}" if group in _NAMED_WITH_GROUP else name)
+    return _NAMES.get(key) or (f"{group.rpartition('.')[2]} {name}" if group in _NAMED_WITH_GROUP else name)
 
 
 def _leaves(values: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:

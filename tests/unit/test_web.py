@@ -216,7 +216,7 @@ class TestPages:
             (("ann", "q3"), "Rejected", "score < threshold", "No label"),
             (("ann", "q9"), "Not evaluated", "stopped early", "Round"),
             (("ann", SLASHED), "Not evaluated", "not among the 10 candidates", "Retrieval"),
-            (("cat", "q1"), "Not evaluated", "quarantined: weekly_full-0123456789ab left the member out", "Profile"),
+            (("cat", "q1"), "Not evaluated", f"quarantined in {RUN_ID}: profile_text holds no <text>", "Profile"),
             (("ann", "q99"), "Not in the catalog", "its status is retired", "Catalog entry"),
             (("ann", "unknown"), "Not in the catalog", "no such entry", "Catalog entry"),
         ],
