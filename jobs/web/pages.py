@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from jobs.errors import MissingRequirementError
+from jobs.input_hold import show_holds
 from jobs.page_templates import render_page
 from jobs.pins import PINNED
 from jobs.run_ledger import read_run
@@ -92,8 +93,10 @@ def label(request: Request, member: Id, qualification: Id, as_of: Typed = "", hi
 
 @router.get("/runs")
 def runs(request: Request, page: Page = 1) -> Response:
-    """The runs, newest first."""
-    return show(request, "runs", here="runs", runs=reader.runs(_settings(request), page=page))
+    """The runs, newest first, and what is on hold."""
+    settings = _settings(request)
+    holds = show_holds(settings.tables)
+    return show(request, "runs", here="runs", runs=reader.runs(settings, page=page), holds=holds)
 
 
 @router.get("/run")

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from jobs.audit import audit_label
 from jobs.errors import MissingRequirementError
+from jobs.input_hold import place_hold
 from jobs.settings import Settings
 from jobs.web.facts import flat, sections_of
 from jobs.web.login import create_app_with_login, login_token
@@ -251,6 +252,14 @@ class TestPages:
         assert "Published weekly full" in words_of(page)
         report = client.get(f"/report?run={RUN_ID}")
         assert report.text == REPORT and "default-src 'none'" in report.headers["Content-Security-Policy"]
+
+    def test_what_is_on_hold_stands_above_the_runs(self, tmp_path: Path) -> None:
+        held = settings_under(tmp_path)
+        pins = write_audited_store(held.tables)
+        assert "On hold" not in client_of(held).get("/runs").text
+        place_hold(held.tables, pins, "artifact", undone=pins, reason="<bad> labels", who="ann")
+        seen = client_of(held).get("/runs").text
+        assert "On hold" in seen and "by ann: &lt;bad&gt; labels" in seen and pins.artifact_id in seen
 
     def test_the_catalog_shows_versions_and_plans(self, client: TestClient) -> None:
         page = client.get("/catalog").text
