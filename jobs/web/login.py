@@ -6,7 +6,6 @@ program sends it as `Authorization: Bearer TOKEN`.
 
 import secrets
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
@@ -39,9 +38,9 @@ def login_token(settings: Settings) -> str:
     return token
 
 
-def create_app_with_login(settings: Settings, token: str) -> FastAPI:
-    """Return the pages behind a token, with the one page that needs none, and its style."""
-    inner = create_app(settings, _guard(token))
+def create_app_with_login(settings: Settings, expected: str) -> FastAPI:
+    """Return the pages behind the token that is expected, with the one page that needs none, and its style."""
+    inner = create_app(settings, _guard(expected))
     inner.state.login_page = LOGIN
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.add_middleware(SecurityHeaders)
@@ -49,23 +48,24 @@ def create_app_with_login(settings: Settings, token: str) -> FastAPI:
 
     @app.get(f"/{LOGIN}")
     def log_in_by_link(request: Request, token: str = "", next: str = "") -> Response:
-        return _log_in(request, token, next) if token else show(request, LOGIN, next=next, told="")
+        return _log_in(request, token, next, expected) if token else show(request, LOGIN, next=next, told="")
 
     @app.post(f"/{LOGIN}")
     async def log_in_by_form(request: Request) -> Response:
         form = await request.form(max_files=0, max_fields=4)
-        return _log_in(request, str(form.get("token", "")).strip(), str(form.get("next", "")))
-
-    def _log_in(request: Request, typed: str, next: str) -> Response:
-        if not _is_same(typed, token):
-            return show(request, LOGIN, status=403, next=next, told="That is not the token.")
-        answer = RedirectResponse(_own_address(next) or link(request, ""), status_code=303)
-        is_https = request.url.scheme == "https"
-        answer.set_cookie(_cookie(request), token, httponly=True, secure=is_https, samesite="lax")
-        return answer
+        return _log_in(request, str(form.get("token", "")).strip(), str(form.get("next", "")), expected)
 
     app.mount("/", inner)
     return app
+
+
+def _log_in(request: Request, typed: str, next: str, token: str) -> Response:
+    if not _is_same(typed, token):
+        return show(request, LOGIN, status=403, next=next, told="That is not the token.")
+    answer = RedirectResponse(_own_address(next) or link(request, ""), status_code=303)
+    is_https = request.url.scheme == "https"
+    answer.set_cookie(_cookie(request), token, httponly=True, secure=is_https, samesite="lax")
+    return answer
 
 
 def _guard(token: str) -> Callable[[Request], None]:
@@ -89,6 +89,5 @@ def _cookie(request: Request) -> str:
 
 def _own_address(next: str) -> str:
     """Return where to go on after the login, or nothing where that would be another site."""
-    parts = urlsplit(next)
-    is_own = next.startswith("/") and not next.startswith("//") and not parts.scheme and not parts.netloc
-    return next if is_own and "\\" not in next and next.isprintable() else ""
+    is_own = next.startswith("/") and not next.startswith("//") and "\\" not in next and next.isprintable()
+    return next if is_own else ""
