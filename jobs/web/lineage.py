@@ -12,6 +12,7 @@ from jobs.web.lineage_parts import PARTS, Part
 
 StepState = Literal["reached", "ended", "not_reached"]
 
+_ORDER = [part.name for part in PARTS]
 _LONGEST_LINE = 23  # characters that fit a box
 _SHORT_DIGEST = 10
 _COLUMN, _BOX_WIDTH, _BOX_HEIGHT = 205, 172, 92  # of the drawing's 1000 by 330 units
@@ -28,9 +29,6 @@ class Step:
     x: int
     y: int
     arrows: tuple[str, ...]
-
-
-_ORDER = [part.name for part in PARTS]
 
 
 def steps_of(audit: Mapping[str, Any]) -> list[Step]:
