@@ -56,29 +56,29 @@ def check_canary(
     label_tokens: LabelTokens,
     *,
     pairs: CanaryPairs | None = None,
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
 ) -> Mapping[str, float]:
     """Score known pairs in different company and compare.
 
     Args:
         reference: scores each pair alone.
         pairs: fixed random ones when None.
-        tolerance: the largest difference of a margin that rounding explains; 1e-4 for float32 (a 135M model moves by
-            less than 1e-5), more for a 16-bit engine.
+        tolerance: the largest difference of a margin that rounding explains; the engine's own when None: 1e-4 in
+            float32 (a 135M model moves by less than 1e-5), more for a 16-bit engine.
     Returns:
         The largest difference of a margin, by check.
     Raises:
         CanaryError: lists every check that did not hold.
     """
-    known = pairs or canary_pairs()
+    known, most = pairs or canary_pairs(), engine.rounding if tolerance is None else tolerance
     try:
         differences, spread = _differences(engine, reference, label_tokens, known)
     except MissingScoreError as error:
         raise CanaryError(_name(engine), [str(error)]) from error
-    moved = {name: found for name, found in differences.items() if not found <= tolerance}
-    faults = [f"{name}: a margin moved by {by:.3g}, allowed {tolerance:.3g}" for name, by in moved.items()]
-    if spread <= tolerance:
-        faults.append(f"all scores are equal within {tolerance:.3g}: the engine does not read the items")
+    moved = {name: found for name, found in differences.items() if not found <= most}
+    faults = [f"{name}: a margin moved by {by:.3g}, allowed {most:.3g}" for name, by in moved.items()]
+    if spread <= most:
+        faults.append(f"all scores are equal within {most:.3g}: the engine does not read the items")
     if faults:
         raise CanaryError(_name(engine), faults)
     return differences
