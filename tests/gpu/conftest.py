@@ -1,7 +1,9 @@
 """Tests of the real engine, on a machine with a GPU and SGLang: `python -m pytest tests/gpu` (docs/gpu.md)."""
 
 import importlib.util
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +80,17 @@ def texts_of(folder: Path, n_members: int, n_items: int) -> list[dict[str, Any]]
         rows.append({"member_id": f"m{member:05}", "query_text": query, "query_hash": text_hash(query)})
         rows[-1] |= {"item_texts": items, "item_ids": items, "item_hashes": [text_hash(item) for item in items]}
     return rows
+
+
+def group_of(leader: int) -> list[int]:
+    """All processes of a group."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(ValueError, ProcessLookupError):
+            if os.getpgid(int(entry.name)) == leader:
+                found.append(int(entry.name))
+    return found
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")

@@ -4,7 +4,6 @@ import logging
 import os
 import select
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from mis_scoring.engines.cascade import CascadeEngine
 from mis_scoring.engines.dense import DenseEngine
 from mis_scoring.engines.reference import ReferenceEngine
 from mis_scoring.engines.sglang import SGLangEngine
-from tests.gpu.conftest import LABELER, SMALL, request_of
+from tests.gpu.conftest import LABELER, SMALL, command_of, group_of, request_of
 
 log = logging.getLogger(__name__)
 RAGGED = (1, 5, 3, 24, 9, 1, 70, 16, 17, 40, 2, 300)
@@ -94,17 +93,3 @@ def test_a_killed_scheduler_is_seen_and_nothing_of_its_engine_is_left(labels: La
     for handle in handles:
         assert select.select([handle], [], [], 60)[0], "a process of the group lives on"
         os.close(handle)
-
-
-def group_of(leader: int) -> list[int]:
-    """All processes of a group."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(ValueError, ProcessLookupError):
-            if os.getpgid(int(entry.name)) == leader:
-                found.append(int(entry.name))
-    return found
-
-
-def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
