@@ -125,7 +125,7 @@ def kill(victim: str, driver: subprocess.Popen[bytes], folder: Path) -> int:
 
 
 def hosts() -> list[int]:
-    """The first processes of the engines that a stage started; the one of this process's own tests is not among them."""
+    """The first processes of the engines that a stage started, those of this process left out."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # gone meanwhile
