@@ -30,7 +30,7 @@ from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import decisions, margins
 from mis_scoring.core.tie import in_tie_band
 from mis_scoring.core.tokenizer import PromptTokenizer
-from mis_scoring.engines.canary import check_canary
+from mis_scoring.engines.canary import canary_pairs, check_canary
 from mis_scoring.evaluation.order_sensitivity import Order, OrderChanges, orders_of
 from mis_scoring.evaluation.tie_band import TieBand, rounded_up
 from mis_scoring.ray_data.engine_pair import load_engines
@@ -68,7 +68,7 @@ def measure(artifact: LabelerArtifact, folder: Path, options: argparse.Namespace
     labels = tokenizer.label_tokens(artifact.label_tokens["yes"], artifact.label_tokens["no"])
     members = read_members(options.rows, tokenizer)
     engine, reference = load_engines(options.engine, folder, threads=2, options=json.loads(options.options))
-    canary = check_canary(engine, reference, labels)
+    canary = check_canary(engine, reference, labels, pairs=canary_pairs(item_suffix=tokenizer.item_suffix))
     orders = orders_of([len(member.items) for member in members], group_sizes=GROUP_SIZES, seed=0)
     seconds: list[float] = []
     found = [_timed(lambda order=order: score_order(engine, members, order, labels), seconds) for order in orders]

@@ -37,17 +37,19 @@ class CanaryPairs:
     poison: TokenIds
 
 
-def canary_pairs(*, seed: int = 0, n_items: int = 6, vocab_size: int = 256) -> CanaryPairs:
+def canary_pairs(*, seed: int = 0, n_items: int = 6, vocab_size: int = 256, item_suffix: TokenIds = ()) -> CanaryPairs:
     """Return fixed pairs of random tokens, items of unequal lengths (3 to 14 tokens).
 
     Args:
+        item_suffix: the labeler's own end of every item, the answer position: a trained model answers there alone, so
+            that a readout elsewhere moves margins by far more than rounding.
         vocab_size: ids are drawn below it; every byte-level vocabulary has the default's 256.
     """
     draw = np.random.default_rng(seed)
     lengths = [3 + (5 * i) % 12 for i in range(n_items)]
-    items = [draw.integers(0, vocab_size, length).tolist() for length in lengths]
+    items = [[*draw.integers(0, vocab_size, length).tolist(), *item_suffix] for length in lengths]
     query, poison = draw.integers(0, vocab_size, 40).tolist(), draw.integers(0, vocab_size, 17).tolist()
-    return CanaryPairs(query=query, items=items, poison=poison)
+    return CanaryPairs(query=query, items=items, poison=[*poison, *item_suffix])
 
 
 def check_canary(

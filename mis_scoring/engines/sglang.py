@@ -6,6 +6,7 @@ contract, so scores equal those of single prompts but for rounding. Only score r
 
 import importlib.util
 import json
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ from mis_scoring.engines.gpu_device import describe, mps_environment, starts_alo
 from mis_scoring.engines.requests import require_scorable, split_round
 from mis_scoring.engines.servable import read_servable_config
 from mis_scoring.engines.sglang_settings import SGLangSettings
+
+log = logging.getLogger(__name__)
 
 _HOST = (sys.executable, "-m", "mis_scoring.engines.sglang_host")
 _PACKAGES = ("sglang", "sglang-kernel", "flashinfer-python", "torch", "transformers")
@@ -60,7 +63,8 @@ class SGLangEngine:
         arguments = json.dumps(settings.engine_arguments(checkpoint_dir))
         with starts_alone(self._device):
             self._process = EngineProcess(self.name, [*_HOST, arguments], env=env)
-            self._process.wait_until_ready(settings.start_timeout_s)
+            ready = self._process.wait_until_ready(settings.start_timeout_s)
+        log.info("SGLang is ready on GPU %s after %.0f s", self._device, ready["start_s"])
 
     @property
     def fingerprint(self) -> Mapping[str, str]:

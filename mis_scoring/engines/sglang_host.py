@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from concurrent.futures import Future
 from typing import Any, TextIO
 
@@ -22,6 +23,7 @@ def main(engine_arguments: str, answers: str) -> None:
     requests: asyncio.Queue[str] = asyncio.Queue()
     threading.Thread(target=_read, args=(loop, requests), daemon=True).start()
     with os.fdopen(int(answers), "w", encoding="utf-8") as out:
+        started = time.monotonic()
         try:
             import sglang
 
@@ -29,13 +31,13 @@ def main(engine_arguments: str, answers: str) -> None:
         except BaseException as error:
             _write(out, {"number": READY, "error": f"{type(error).__name__}: {error}"})
             raise
+        _write(out, {"number": READY, "start_s": time.monotonic() - started})
         asyncio.run(_serve(engine, loop, requests, out))
 
 
 async def _serve(
     engine: Any, loop: "Future[asyncio.AbstractEventLoop]", requests: "asyncio.Queue[str]", out: TextIO
 ) -> None:
-    _write(out, {"number": READY})
     loop.set_result(asyncio.get_running_loop())
     under_way = set()
     while True:

@@ -41,7 +41,7 @@ class SGLangSettings:
     max_total_tokens: int = 98_304
     memory_share: float = 0.8
     n_concurrent: int = 16
-    rounding: float = 0.25
+    rounding: float = 0.125
     start_timeout_s: float = 600.0
     request_timeout_s: float = 300.0
     mps: bool = False

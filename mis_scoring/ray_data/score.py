@@ -35,15 +35,19 @@ class ScoreRows:
     """
 
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
+        from mis_scoring.engines.canary import canary_pairs
+
         engine, reference = load_engine_pair(spec)
+        tokenizer = spec.tokenizer()
         self._scorer = PairScorer(
             engine=engine,
             reference=reference,
-            label_tokens=spec.label_tokens(spec.tokenizer()),
+            label_tokens=spec.label_tokens(tokenizer),
             threshold=spec.threshold,
             tie_eps=spec.tie_eps,
         )
         self._timeout_s = request_timeout_s
+        self._known_pairs = canary_pairs(item_suffix=tokenizer.item_suffix)
         self._source = {"engine": canonical_json(dict(engine.fingerprint)), "scorer_id": spec.scorer_id}
         self._id, self._n_epochs = uuid.uuid4().hex, 0
         self._failure: EngineError | None = None
@@ -79,7 +83,7 @@ class ScoreRows:
 
         scorer = self._scorer
         with _ended_after(self._timeout_s):
-            check_canary(scorer.engine, scorer.reference, scorer.label_tokens)
+            check_canary(scorer.engine, scorer.reference, scorer.label_tokens, pairs=self._known_pairs)
 
     def _rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         n_at_once = self._scorer.engine.n_concurrent

@@ -12,6 +12,8 @@ import pytest
 
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.labels import LabelTokens, TokenIds
+from mis_scoring.core.tokenizer import PromptTokenizer
+from mis_scoring.engines.canary import CanaryPairs, canary_pairs
 from mis_scoring.engines.sglang import SGLangEngine
 
 LABELER = Path(__file__).resolve().parents[2] / "labelers" / "esco-small"
@@ -37,11 +39,16 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def labels() -> LabelTokens:
-    from mis_scoring.core.tokenizer import PromptTokenizer
-
     artifact = LabelerArtifact.load(LABELER)
     tokenizer = PromptTokenizer(LABELER / "tokenizer.json", artifact.prompt)
     return tokenizer.label_tokens(artifact.label_tokens["yes"], artifact.label_tokens["no"])
+
+
+@pytest.fixture(scope="session")
+def known_pairs() -> CanaryPairs:
+    """The canary's, as the score stage asks them."""
+    artifact = LabelerArtifact.load(LABELER)
+    return canary_pairs(item_suffix=PromptTokenizer(LABELER / "tokenizer.json", artifact.prompt).item_suffix)
 
 
 @pytest.fixture(scope="session")

@@ -100,7 +100,7 @@ def stage(labeler: Path, rows: Path, folder: Path) -> Iterator[subprocess.Popen[
         try:
             yield driver
         finally:
-            left = [os.pidfd_open(pid) for pid in hosts()]
+            left = [os.pidfd_open(pid) for pid in hosts(driver.pid)]
             driver.kill()
     for host in left:
         assert select.select([host], [], [], 60)[0], "an engine outlives its stage"
@@ -113,7 +113,7 @@ def kill(victim: str, driver: subprocess.Popen[bytes], folder: Path) -> int:
         assert driver.poll() is None and time.monotonic() < deadline, "the stage staged nothing"
         time.sleep(0.02)
     assert n_staged < N_MEMBERS
-    (host,) = hosts()
+    (host,) = hosts(driver.pid)
     if victim == "driver":
         driver.kill()
     elif victim == "actor":
@@ -124,16 +124,22 @@ def kill(victim: str, driver: subprocess.Popen[bytes], folder: Path) -> int:
     return n_staged
 
 
-def hosts() -> list[int]:
-    """The first processes of the engines that a stage started, those of this process left out."""
+def hosts(driver: int) -> list[int]:
+    """The first processes of the engines that a driver started, through its Ray."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # gone meanwhile
-            pid, parent = int(entry.name), parent_of(int(entry.name))
-            is_host = "mis_scoring.engines.sglang_host" in command_of(pid)
-            if is_host and os.getpgid(pid) == pid and parent != os.getpid():
+            pid = int(entry.name)
+            is_host = "mis_scoring.engines.sglang_host" in command_of(pid) and os.getpgid(pid) == pid
+            if is_host and driver in ancestors_of(pid):
                 found.append(pid)
     return found
+
+
+def ancestors_of(pid: int) -> Iterator[int]:
+    while pid > 1:
+        pid = parent_of(pid)
+        yield pid
 
 
 def parent_of(pid: int) -> int:
