@@ -13,7 +13,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -52,7 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     folder = options.artifact.resolve()
     artifact = LabelerArtifact.load(folder)
-    report, eps = measure(artifact, folder, options)
+    engine, reference = load_engines(options.engine, folder, threads=2, options=json.loads(options.options))
+    tokenizer = PromptTokenizer(folder / "tokenizer.json", artifact.prompt)
+    members = read_members(options.rows, tokenizer)
+    report, eps = measure(artifact, tokenizer, members, engine, reference, lambda: _oracle(folder, options.device))
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     dtype = report["engine"]["dtype"]
@@ -62,18 +65,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(artifact: LabelerArtifact, folder: Path, options: argparse.Namespace) -> tuple[dict[str, Any], float]:
+def measure(
+    artifact: LabelerArtifact,
+    tokenizer: PromptTokenizer,
+    members: Sequence[Member],
+    engine: Engine,
+    reference: Engine,
+    oracle: Callable[[], Engine],
+) -> tuple[dict[str, Any], float]:
     """Return the report and the tie rule's bound."""
-    tokenizer = PromptTokenizer(folder / "tokenizer.json", artifact.prompt)
     labels = tokenizer.label_tokens(artifact.label_tokens["yes"], artifact.label_tokens["no"])
-    members = read_members(options.rows, tokenizer)
-    engine, reference = load_engines(options.engine, folder, threads=2, options=json.loads(options.options))
     canary = check_canary(engine, reference, labels, pairs=canary_pairs(item_suffix=tokenizer.item_suffix))
     orders = orders_of([len(member.items) for member in members], group_sizes=GROUP_SIZES, seed=0)
     seconds: list[float] = []
     found = [_timed(lambda order=order: score_order(engine, members, order, labels), seconds) for order in orders]
     alone = _timed(lambda: score_order(reference, members, orders[0], labels), seconds)
-    exact = _timed(lambda: score_order(_oracle(folder, options.device), members, orders[0], labels), seconds)
+    exact = _timed(lambda: score_order(oracle(), members, orders[0], labels), seconds)
     band = TieBand.of(np.concatenate(found), np.tile(alone, len(found)), threshold=artifact.threshold)
     eps = rounded_up(band.tie_eps)
     ties = [in_tie_band(margin, threshold=artifact.threshold, tie_eps=eps) for margin in found]

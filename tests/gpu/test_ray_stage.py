@@ -80,7 +80,8 @@ def test_whatever_is_killed_no_row_is_lost_and_none_is_there_twice(
     for is_killed in (True, False):
         with stage(gpu_labeler, rows, folder) as driver:
             if is_killed:
-                kept = kill(victim, driver, folder)
+                kept, host = kill(victim, driver, folder)
+                assert select.select([host], [], [], 60)[0], "an engine outlives its stage"
             ended = driver.wait(DEADLINE_S)
         if ended == 0:
             break
@@ -94,26 +95,24 @@ def test_whatever_is_killed_no_row_is_lost_and_none_is_there_twice(
 
 @contextmanager
 def stage(labeler: Path, rows: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A driver of the stage; when it has ended, however, its engines end by themselves."""
+    """A driver of the stage."""
     command = [sys.executable, str(STAGE), str(labeler), str(rows), str(folder), str(ROWS_A_BATCH)]
     with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}) as driver:
         try:
             yield driver
         finally:
-            left = [os.pidfd_open(pid) for pid in hosts(driver.pid)]
             driver.kill()
-    for host in left:
-        assert select.select([host], [], [], 60)[0], "an engine outlives its stage"
 
 
-def kill(victim: str, driver: subprocess.Popen[bytes], folder: Path) -> int:
-    """Kill once some batches are staged; returns how many rows were."""
+def kill(victim: str, driver: subprocess.Popen[bytes], folder: Path) -> tuple[int, int]:
+    """Kill once some batches are staged; returns how many rows were, and a handle of the engine's first process."""
     deadline = time.monotonic() + DEADLINE_S
     while (n_staged := n_rows_staged(folder)) < ROWS_A_BATCH:
         assert driver.poll() is None and time.monotonic() < deadline, "the stage staged nothing"
         time.sleep(0.02)
     assert n_staged < N_MEMBERS
     (host,) = hosts(driver.pid)
+    handle = os.pidfd_open(host)
     if victim == "driver":
         driver.kill()
     elif victim == "actor":
@@ -121,7 +120,7 @@ def kill(victim: str, driver: subprocess.Popen[bytes], folder: Path) -> int:
     else:
         (scheduler,) = [pid for pid in group_of(host) if "scheduler" in command_of(pid)]
         os.kill(scheduler, signal.SIGKILL)
-    return n_staged
+    return n_staged, handle
 
 
 def hosts(driver: int) -> list[int]:
