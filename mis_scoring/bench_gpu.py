@@ -7,6 +7,7 @@ a large copy reach on the same chip in the same minute.
 """
 
 import argparse
+import fcntl
 import json
 import statistics
 import subprocess
@@ -50,6 +51,8 @@ class Cell:
     item_tokens: int
     labels_per_s: float
     spread: float
+    chip_tflops: float
+    chip_gbytes_s: float
     tokens_per_s: float
     tflops: float
     tflops_share: float
@@ -65,20 +68,29 @@ class Cell:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; every cell also goes to `--out` as soon as it is there."""
     options = _parser().parse_args(arguments)
-    limits = chip_limits()
-    _release_memory()
     cells: list[Cell] = []
     with tempfile.TemporaryDirectory() as scratch:
         for shape in options.shapes:
             folder = write_random_model(Path(scratch) / shape, shape)
             _release_memory()
             for plan in options.plans:
-                for cell in measure(folder, shape, plan, options, limits):
+                for cell in measure(folder, shape, plan, options):
                     cells.append(cell)
-                    _write(options.out, limits, cells)
+                    _write(options.out, cells)
                     sys.stdout.write(as_line(cell) + "\n")
                     sys.stdout.flush()
     return 0
+
+
+@contextmanager
+def alone(lock: Path | None) -> Iterator[None]:
+    """Let no other bench of this lock measure meanwhile."""
+    if lock is None:
+        yield
+    else:
+        with lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
 
 def chip_limits() -> dict[str, Any]:
@@ -99,9 +111,7 @@ def _release_memory() -> None:
     torch.cuda.empty_cache()
 
 
-def measure(
-    folder: Path, shape: str, plan: dict[str, Any], options: argparse.Namespace, limits: dict[str, Any]
-) -> Iterator[Cell]:
+def measure(folder: Path, shape: str, plan: dict[str, Any], options: argparse.Namespace) -> Iterator[Cell]:
     """Yield the cells of one plan: a method, a number of engines, with MPS or not."""
     settings = {"method": plan["method"], "mps": plan["mps"], **json.loads(options.options)}
     if plan["n_engines"] > 1:
@@ -110,7 +120,10 @@ def measure(
     try:
         for n_items, item_tokens in plan["cells"]:
             requests = draw_requests(n_items, item_tokens)
-            runs = [_run(engines, requests, options.seconds) for _ in range(options.repeats)]
+            with alone(options.lock):
+                limits = chip_limits()
+                _release_memory()
+                runs = [_run(engines, requests, options.seconds) for _ in range(options.repeats)]
             yield _cell(shape, plan, (n_items, item_tokens), runs, requests, limits)
     finally:
         for engine in engines:
@@ -180,6 +193,8 @@ def _cell(
         n_items=n_items,
         item_tokens=item_tokens,
         labels_per_s=statistics.median_low(rates),
+        chip_tflops=limits["tflops"],
+        chip_gbytes_s=limits["gbytes_s"],
         spread=(max(rates) - min(rates)) / statistics.median_low(rates),
         tokens_per_s=tokens / run["seconds"],
         tflops=flops / 1e12,
@@ -251,10 +266,9 @@ def as_line(cell: Cell) -> str:
     )
 
 
-def _write(out: Path, limits: dict[str, Any], cells: Sequence[Cell]) -> None:
+def _write(out: Path, cells: Sequence[Cell]) -> None:
     report = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "limits": limits,
         "cells": [asdict(cell) for cell in cells],
     }
     out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
@@ -277,6 +291,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--options", default="{}", help="of the engines, as JSON")
     parser.add_argument("--seconds", type=float, default=10.0, help="of a run; default %(default)s")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--lock", type=Path, help="several benches measure in turns, and start their engines meanwhile")
     parser.add_argument("--out", type=Path, default=Path("bench_gpu.json"))
     return parser
 

@@ -19,12 +19,14 @@ import pyarrow.parquet as pq
 
 from mis_scoring.bench_shapes import SHAPES, draw_query_lengths, write_random_model
 from mis_scoring.core.identity import text_hash
-from mis_scoring.core.prompt import COMPACT
+from mis_scoring.core.prompt import PromptLayout
 from mis_scoring.core.tokenizer_file import TokenizerFile
 from mis_scoring.ray_data.spec import Placement, ScoreSpec
 
 TOKENIZER = Path("labelers/esco-small/tokenizer.json")
 ANSWERS = ("YES", "NO")
+# items end in words that differ: with random weights a common last token would make all scores alike
+PLAIN = PromptLayout(name="plain", query_prefix="", query_suffix="", item_prefix="", item_suffix="")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,14 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def write_rows(file: Path, options: argparse.Namespace) -> int:
     """Write rows of texts of the paper's lengths, in words that are one token each; returns the pairs."""
-    words = one_token_words(options.tokenizer)
+    words = np.array(one_token_words(options.tokenizer))
     draw = np.random.default_rng(0)
     rows = []
     for number, length in enumerate(draw_query_lengths(options.members, seed=1)):
-        query = COMPACT.render_query(" ".join(draw.choice(words, length)))
-        items = [
-            COMPACT.render_item(" ".join(draw.choice(words, options.item_tokens - 1))) for _ in range(options.items)
-        ]
+        query = " ".join(draw.choice(words, length))
+        drawn = draw.choice(words, (options.items, options.item_tokens))
+        items = [" " + " ".join(item) for item in drawn.tolist()]
         row: dict[str, Any] = {"member_id": f"m{number}", "query_text": query, "query_hash": text_hash(query)}
         ids = [str(place) for place in range(options.items)]
         rows.append(row | {"item_texts": items, "item_ids": ids, "item_hashes": ids})
@@ -76,7 +77,7 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
 
     engine_options = {"mps": options.mps, "memory_share": 0.8 / options.engines, **json.loads(options.options)}
     spec = ScoreSpec.of_model(
-        folder, prompt=COMPACT, answers=ANSWERS, engine="sglang", engine_options=engine_options, tie_eps=options.tie_eps
+        folder, prompt=PLAIN, answers=ANSWERS, engine="sglang", engine_options=engine_options, tie_eps=options.tie_eps
     )
     placement = Placement(
         n_engines=options.engines,
