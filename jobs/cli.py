@@ -13,17 +13,20 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from jobs.audit.cli import app as audit_app
 from jobs.command_output import AsJson, emit
 from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
 from jobs.settings import Settings
+from jobs.undo_cli import add_commands as add_undo_commands
 
 app = typer.Typer(
     help="Keep LLM-made labels of a population fresh, cheap, explainable and right.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(audit_app)
 app.add_typer(labeler_app, name="labeler")
 app.add_typer(deployment_app, name="deployment")
 
@@ -87,6 +90,9 @@ def load(
 def refresh(
     kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
     candidates: Annotated[int | None, typer.Option(min=1, help="K, for this run.")] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Score every pair anew, in a new generation of judgments.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a refresh through Airflow in the foreground, and end with its summary."""
@@ -95,7 +101,7 @@ def refresh(
 
     changes = {} if candidates is None else {"candidates_per_member": candidates}
     settings = Settings().model_copy(update=changes)
-    report = run_refresh(settings, kind)
+    report = run_refresh(settings, kind, recompute=recompute)
     emit(as_json, report, lambda: print_report(report, settings))
 
 
@@ -127,14 +133,18 @@ def runs(
     limit: Annotated[int, typer.Option(min=1, help="How many runs.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs, newest first, or show one."""
+    """List the runs, newest first, and the holds that stand; or show one run."""
+    from jobs.input_hold import show_holds
     from jobs.list_runs import list_runs, show_run
     from jobs.render import print_run, print_runs
+    from jobs.render_undo import print_holds
 
     settings = Settings()
     if run_id is None:
-        found = list_runs(settings, limit=limit)
+        found, holds = list_runs(settings, limit=limit), show_holds(settings.tables)
         emit(as_json, found, lambda: print_runs(found))
+        if not as_json:
+            print_holds(holds)
     else:
         shown = show_run(settings, run_id)
         emit(as_json, shown, lambda: print_run(shown))
@@ -153,14 +163,7 @@ def approve(
     emit(as_json, approved, lambda: print_approved(approved))
 
 
-@app.command()
-def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> None:
-    """Say which state a pair is in (accepted, rejected, not evaluated, not in the catalog) and why."""
-    from jobs.audit_label import audit_label
-    from jobs.render import print_audit
-
-    found = audit_label(Settings(), member_id, qualification_id)
-    emit(as_json, found, lambda: print_audit(found))
+add_undo_commands(app)
 
 
 @app.command()

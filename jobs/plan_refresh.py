@@ -11,15 +11,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs.coverage import published_coverage
+from jobs.input_hold import standing_holds
 from jobs.inputs import current_profiles
 from jobs.pins import Pins
 from jobs.published_event import count_by
+from jobs.revoked_members import revoked_members
+from jobs.rules.hold import is_run_on_hold
 from jobs.run_price import price_of, refuse_above_ceiling
-from jobs.scope import to_scope
+from jobs.scope import to_scope, without_erased
 from jobs.settings import Settings
 from jobs.table_reader import pins_of, query
 from jobs.tables import append, read
 from schemas.catalog import CATALOG
+from schemas.erasures import ERASURES
 from schemas.profiles import PROFILES
 from schemas.scope import SCOPE
 
@@ -35,14 +39,24 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     """Write `scope` of the run, and price it.
 
     Returns:
-        members, reasons, members_removed; pairs, tokens, seconds and cost_usd at most, null where not known.
+        members, reasons, members_removed; is_on_hold: the pinned labeler or catalog is; pairs, tokens, seconds and
+        cost_usd at most, null where not known.
     Raises:
         CeilingError: the run may cost more than a setting allows.
     """
     root = settings.tables
     pins = pins_of(root, params.run_id)
-    profiles = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
-    found = to_scope(profiles, published_coverage(spark, root), pins, n_entries=_n_entries(settings, pins))
+    every_profile = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    profiles = without_erased(every_profile, read(spark, root, ERASURES))
+    published, holds = published_coverage(spark, root), standing_holds(root)
+    found = to_scope(
+        profiles,
+        published,
+        pins,
+        n_entries=_n_entries(settings, pins),
+        revoked=revoked_members(spark, root, published, pins),
+        holds=holds,
+    )
     rows = found.withColumn("run_id", F.lit(pins.run_id))
     append(rows, root, SCOPE, transaction=f"{pins.run_id}:scope")
     reasons = count_by(root, SCOPE, "reason", pins.run_id)
@@ -53,6 +67,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
         "members": sum(reasons.values()),
         "reasons": reasons,
         "members_removed": removed,
+        "is_on_hold": is_run_on_hold(pins.artifact_id, pins.catalog_version, holds),
         **price.as_dict(),
     }
 

@@ -1,4 +1,4 @@
-"""How a person sees a report, the runs, an audit and the checks; JSON is for everything else."""
+"""How a person sees a report, the runs and the checks; JSON is for everything else."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -72,6 +72,7 @@ def print_runs(runs: Sequence[dict[str, Any]]) -> None:
         ]
         f1 = _number((run["quality"] or {}).get("f1"))
         state = run["state"] if run["is_validated"] else f"{run['state']}, unvalidated"
+        state += ", its hold stands" if run["hold"] else ""
         table.add_row(run["run_id"], state, run["labeler_version"], *counts, f1, f"{run['seconds']:.1f}")
     Console(highlight=False, width=None if _console.is_terminal else 160).print(
         table if runs else "No runs yet: `semlabel refresh weekly_full` starts one."
@@ -104,14 +105,6 @@ def print_approved(approved: dict[str, Any]) -> None:
     for reason in approved["approved"]:
         _console.print(f"  {reason}", soft_wrap=True)
     _console.print(f"Next: {approved['next']}", soft_wrap=True)
-
-
-def print_audit(found: dict[str, Any]) -> None:
-    """Print a pair's state, the reason, and the evidence."""
-    _console.print(f"[bold]{found['state']}[/bold]: {found['reason']}")
-    for name, value in found.items():
-        if name not in ("state", "reason"):
-            _console.print(f"  {name.replace('_', ' '):<24}{value}", soft_wrap=True)
 
 
 def print_checks(checks: Sequence[Check]) -> None:

@@ -1,37 +1,61 @@
 """Which members a run looks at, and why: `jobs.rules.scope` as columns, over all profiles and published coverage."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.on_hold import is_on_hold
 from jobs.pins import Pins
+from jobs.rendering import text_hash
+from jobs.rules.hold import Hold
 from jobs.rules.scope import LOOKS_AFTER
 from jobs.table_reader import literal, query
 from jobs.tables import read
 from schemas.scope import SCOPE
 
 
-def to_scope(profiles: DataFrame, published: DataFrame, pins: Pins, *, n_entries: int) -> DataFrame:
+def to_scope(
+    profiles: DataFrame,
+    published: DataFrame,
+    pins: Pins,
+    *,
+    n_entries: int,
+    revoked: DataFrame,
+    holds: Sequence[Hold] = (),
+) -> DataFrame:
     """Return the members that the run looks at, with the columns of `scope` but for run_id.
 
     Args:
         profiles: `inputs.current_profiles` of the pinned version.
         published: `coverage.published_coverage`.
         n_entries: active entries of the catalog, fewer of which than K may be proposed.
+        revoked: `revoked_members.revoked_members`.
+        holds: those that stand.
     """
     present = profiles.withColumn("is_present", F.lit(True))
-    joined = present.join(published, "member_id", "full").withColumn("reason", _reason(pins))
-    wanted = joined.where(F.col("reason").isin(*sorted(LOOKS_AFTER[pins.kind])))
+    marked = published.join(revoked.withColumn("is_revoked", F.lit(True)), "member_id", "left")
+    joined = present.join(marked, "member_id", "full").withColumn("reason", _reason(pins))
+    free = joined.where(~is_on_hold(F.col("is_present").isNull(), F.col("stands.run_id"), pins, holds))
+    wanted = free.where(F.col("reason").isin(*sorted(LOOKS_AFTER[pins.kind])))
     at_most = _new_pairs_at_most(pins, n_entries).cast("int").alias("pairs_at_most")
     return wanted.select("member_id", "reason", "profile_version", "profile_hash", at_most)
+
+
+def without_erased(profiles: DataFrame, erasures: DataFrame) -> DataFrame:
+    """Leave out the members who were erased, as long as the source still has their profiles."""
+    erased = F.broadcast(erasures.select("member_hash").distinct())
+    return profiles.join(erased, text_hash(F.col("member_id")) == erased["member_hash"], "left_anti")
 
 
 def _reason(pins: Pins) -> Column:
     is_left = F.col("stands.profile_hash").isNotNull()
     difference = (
-        F.when(F.coalesce("is_open", F.lit(False)), "incomplete")
+        F.when(_is_revoked(), "revoked")
+        .when(F.coalesce("is_open", F.lit(False)), "incomplete")
         .when(F.col("stands").isNull(), "first_time")
+        .when(F.col("stands.restored_run_id").isNotNull(), "rolled_back")
         .when(~_has_the_same_profile(), "profile_changed")
         .when(F.col("stands.catalog_version") != pins.catalog_version, "catalog_changed")
         .when(F.col("stands.artifact_id") != pins.artifact_id, "artifact_changed")
@@ -39,6 +63,10 @@ def _reason(pins: Pins) -> Column:
         .otherwise("unchanged")
     )
     return F.when(F.col("is_present").isNull(), F.when(is_left, "member_removed")).otherwise(difference)
+
+
+def _is_revoked() -> Column:
+    return F.coalesce("is_revoked", F.lit(False))
 
 
 def _has_the_same_profile() -> Column:
@@ -60,7 +88,8 @@ def _new_pairs_at_most(pins: Pins, n_entries: int) -> Column:
         & (F.col("stands.scorer_id") == pins.scorer_id)
         & _retrieves_alike(pins)
     )
-    has_all = ~is_open & F.coalesce(has_the_same_pairs, F.lit(False))
+    reuses = ~_is_revoked() & F.lit(pins.generation == 0)
+    has_all = reuses & ~is_open & F.coalesce(has_the_same_pairs, F.lit(False))
     further = F.greatest(F.lit(at_most) - F.col("stands.judged"), F.lit(0))
     return (
         F.when(F.col("profile_hash").isNull(), 0)

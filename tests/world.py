@@ -69,13 +69,15 @@ class World:
         content = pa.Table.from_pylist(list(rows), table.columns)
         write_deltalake(table_path(self.settings.tables, table), content, mode="overwrite")
 
-    def pin(self, trigger_id: str, kind: str = "weekly_full") -> str:
-        params = pin_inputs.Params(kind=kind, trigger_id=trigger_id)
+    def pin(self, trigger_id: str, kind: str = "weekly_full", *, recompute: bool = False) -> str:
+        params = pin_inputs.Params(kind=kind, trigger_id=trigger_id, recompute=recompute)
         return str(pin_inputs.run(self.settings, params)["run_id"])
 
-    def prepare(self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full") -> str:
+    def prepare(
+        self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full", recompute: bool = False
+    ) -> str:
         """Do all of a run but its publication; returns its id."""
-        run_id = self.pin(trigger_id, kind)
+        run_id = self.pin(trigger_id, kind, recompute=recompute)
         self.plan = plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
         retrieve_candidates.run(self.spark, self.settings, retrieve_candidates.Params(run_id=run_id))
         self.scored = self.reused = 0
@@ -91,8 +93,10 @@ class World:
     def publish(self, run_id: str) -> dict[str, Any]:
         return publish_labels.run(self.spark, self.settings, publish_labels.Params(run_id=run_id))
 
-    def refresh(self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full") -> dict[str, Any]:
-        run_id = self.prepare(trigger_id, rule, kind=kind)
+    def refresh(
+        self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full", recompute: bool = False
+    ) -> dict[str, Any]:
+        run_id = self.prepare(trigger_id, rule, kind=kind, recompute=recompute)
         return self.publish(run_id) | {"run_id": run_id}
 
     def score(self, run_id: str, number: int, rule: Rule) -> int:

@@ -4,15 +4,18 @@ So a trigger is a hint. One that is lost, doubled, late or reordered leaves the 
 finds what is still to be done.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from jobs.rules.hold import Hold, is_on_hold
 from jobs.rules.standing import Covered, MemberPins, Published
 
 Reason = Literal[
     "member_removed",
-    "first_time",
+    "revoked",
     "incomplete",
+    "first_time",
+    "rolled_back",
     "profile_changed",
     "catalog_changed",
     "artifact_changed",
@@ -20,7 +23,9 @@ Reason = Literal[
     "unchanged",
 ]
 
-_OF_A_PROFILE: frozenset[Reason] = frozenset({"member_removed", "first_time", "incomplete", "profile_changed"})
+_OF_A_PROFILE: frozenset[Reason] = frozenset(
+    {"member_removed", "revoked", "incomplete", "first_time", "rolled_back", "profile_changed"}
+)
 _OF_A_CATALOG: frozenset[Reason] = _OF_A_PROFILE | {"catalog_changed"}
 _ALL: frozenset[Reason] = _OF_A_CATALOG | {"artifact_changed", "retrieval_changed", "unchanged"}
 
@@ -32,13 +37,24 @@ LOOKS_AFTER: Mapping[str, frozenset[Reason]] = {
 """The reasons that bring a member into scope, by the kind of run."""
 
 
-def scope_reason(kind: str, now: MemberPins | None, before: Published) -> Reason | None:
+def scope_reason(
+    kind: str,
+    now: MemberPins | None,
+    before: Published,
+    *,
+    is_revoked: bool = False,
+    holds: Iterable[Hold] = (),
+) -> Reason | None:
     """Return why a run of this kind looks at a member; None where it does not.
 
     Args:
         now: the run's pins with the member's profile; None where `profiles` does not have the member.
+        is_revoked: a judgment that the member's labels were made with was revoked since (`rules.revocation`).
+        holds: those that stand.
     """
-    reason = _gone(before) if now is None else _difference(now, before)
+    if is_on_hold(now, before.stands, holds):
+        return None
+    reason = _gone(before) if now is None else "revoked" if is_revoked else _difference(now, before)
     return reason if reason in LOOKS_AFTER[kind] else None
 
 
@@ -55,6 +71,8 @@ def _difference(now: MemberPins, before: Published) -> Reason:
         return "incomplete"
     if then is None:
         return "first_time"
+    if then.restored_run_id is not None:
+        return "rolled_back"
     if now.profile_hash != then.profile_hash:
         return "profile_changed"
     if now.catalog_version != then.catalog_version:
@@ -68,7 +86,9 @@ def _retrieves_otherwise(now: MemberPins, then: MemberPins) -> bool:
     return (now.retriever_id, now.candidates_per_member) != (then.retriever_id, then.candidates_per_member)
 
 
-def new_pairs_at_most(now: MemberPins | None, before: Published, *, n_entries: int) -> int:
+def new_pairs_at_most(
+    now: MemberPins | None, before: Published, *, n_entries: int, reuses_nothing: bool = False
+) -> int:
     """Return how many pairs of a member in scope may have no judgment yet.
 
     A member of whom nothing but the threshold or the round rule has changed has the judgments of its last run; one of
@@ -76,11 +96,12 @@ def new_pairs_at_most(now: MemberPins | None, before: Published, *, n_entries: i
 
     Args:
         n_entries: active entries of the catalog, fewer of which than K may be proposed.
+        reuses_nothing: the run recomputes, or judgments of the member were revoked.
     """
     if now is None or now.profile_hash is None:
         return 0
     at_most = min(now.candidates_per_member, n_entries)
-    if before.is_open or before.stands is None or not _has_the_same_pairs(now, before.stands):
+    if reuses_nothing or before.is_open or before.stands is None or not _has_the_same_pairs(now, before.stands):
         return at_most
     is_decided_alike = now.artifact_id == before.stands.artifact_id
     return 0 if is_decided_alike else max(0, at_most - before.stands.judged)

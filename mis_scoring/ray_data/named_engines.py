@@ -30,7 +30,7 @@ _ANSWERS_IN_S = 1.0  # an engine that scores answers when it is done with its ba
 
 
 class NamedEngine:
-    """The actor: what `ScoreRows` is inside a stage, for one stage after the other. The first use loads the model."""
+    """The actor: what `ScoreRows` is inside a stage, for one stage after the other. Loads the model at first use."""
 
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
         self._spec, self._timeout_s = spec, request_timeout_s

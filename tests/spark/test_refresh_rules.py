@@ -14,9 +14,11 @@ from pyspark.sql.types import LongType
 from jobs.coverage import standing, to_published
 from jobs.label_diff import to_changes
 from jobs.pins import Pins
+from jobs.revoked_members import SCHEMA
 from jobs.rules import labels as label_rules
 from jobs.rules import scope as scope_rules
 from jobs.rules import standing as standing_rules
+from jobs.rules.hold import Hold
 from jobs.rules.labels import Entry, Label
 from jobs.rules.standing import Covered, MemberPins
 from jobs.scope import to_scope
@@ -47,6 +49,7 @@ COVERED = st.builds(
     is_complete=st.sampled_from([True, True, False]),
     incomplete_reason=st.sampled_from(["quarantined", "superseded"]),
     publication=st.integers(1, 2),
+    restored_run_id=st.sampled_from([*[None] * 5, "r0"]),
 )
 FIXED: dict[str, Any] = {
     "run_id": "now", "profile_hash": None, "profile_version": None, "profiles_delta_version": 2,
@@ -91,27 +94,48 @@ def drawn(strategy: st.SearchStrategy[T], n: int) -> list[T]:
     return rows
 
 
+RUNS: tuple[tuple[str, int, tuple[Hold, ...]], ...] = (
+    ("daily_incremental", 0, ()),
+    ("weekly_full", 0, ()),
+    ("weekly_full", 1, (Hold(hold_id="h", input="members", value="r1"),)),
+    ("daily_incremental", 0, (Hold(hold_id="h", input="catalog", value="c1"),)),
+    ("weekly_full", 0, (Hold(hold_id="h", input="artifact", value="another"),)),
+)
+
+
 def test_a_member_is_in_scope_alike(spark: SparkSession) -> None:
     """Each drawn member has up to three rows of coverage, and a profile or none."""
     now = MemberPins(**FIXED)
     covered = st.lists(COVERED, max_size=3, unique_by=lambda row: row.run_id)
-    drawn_members = drawn(st.tuples(covered, st.none() | st.tuples(PINS["profile_hash"], PINS["profile_version"])), 200)
+    profile = st.none() | st.tuples(PINS["profile_hash"], PINS["profile_version"])
+    drawn_members = drawn(st.tuples(covered, profile, st.sampled_from([*[False] * 5, True])), 400)
     members = {f"m{number}": pair for number, pair in enumerate(drawn_members)}
-    rows = [(member, row) for member, (covered, _) in members.items() for row in covered]
-    profiles = [(member, found[1], found[0]) for member, (_, found) in members.items() if found]
+    rows = [(member, row) for member, (covered, _, _) in members.items() for row in covered]
+    profiles = [(member, found[1], found[0]) for member, (_, found, _) in members.items() if found]
     frame = spark.createDataFrame(profiles, "member_id string, profile_version bigint, profile_hash string")
+    revoked = [(member,) for member, (covered, _, is_revoked) in members.items() if covered and is_revoked]
     published = to_published(coverage_frame(spark, rows))
 
     reasons = set()
-    for kind in ("daily_incremental", "weekly_full"):
+    for kind, generation, holds in RUNS:
         expected = {}
-        for member, (covered, found) in members.items():
+        for member, (covered, found, is_drawn) in members.items():
+            is_revoked = is_drawn and bool(covered)
             mine = None if found is None else replace(now, profile_hash=found[0], profile_version=found[1])
             before = standing_rules.published(covered)
-            reason = scope_rules.scope_reason(kind, mine, before)
+            reason = scope_rules.scope_reason(kind, mine, before, is_revoked=is_revoked, holds=holds)
             if reason is not None:
-                expected[member] = (reason, scope_rules.new_pairs_at_most(mine, before, n_entries=N_ENTRIES))
-        scope = to_scope(frame, published, pins_like(now, kind), n_entries=N_ENTRIES)
+                anew = is_revoked or generation > 0
+                pairs = scope_rules.new_pairs_at_most(mine, before, n_entries=N_ENTRIES, reuses_nothing=anew)
+                expected[member] = (reason, pairs)
+        scope = to_scope(
+            frame,
+            published,
+            replace(pins_like(now, kind), generation=generation),
+            n_entries=N_ENTRIES,
+            revoked=spark.createDataFrame(revoked, SCHEMA),
+            holds=holds,
+        )
         assert {row.member_id: (row.reason, row.pairs_at_most) for row in scope.collect()} == expected
         reasons |= {reason for reason, _ in expected.values()}
     assert reasons == scope_rules.LOOKS_AFTER["weekly_full"], "every reason was drawn"
@@ -143,6 +167,7 @@ def test_a_label_changes_alike(spark: SparkSession) -> None:
         MEMBER_PINS,
         st.none() | MEMBER_PINS,
         st.booleans(),
+        st.sampled_from([None, "revoked", "recomputed"]),
     )
     pairs = drawn(st.tuples(*sides), 300)
     named = [(f"m{number}", f"q{number}", *pair) for number, pair in enumerate(pairs)]
@@ -153,7 +178,9 @@ def test_a_label_changes_alike(spark: SparkSession) -> None:
         return spark.createDataFrame([tuple(row[name] for name in schema.fieldNames()) for row in rows], schema)
 
     stop = F.when(F.col("is_removed"), "member_removed")
-    flags = spark.createDataFrame([(row[0], row[7]) for row in named], "member_id string, is_removed boolean")
+    flags = spark.createDataFrame(
+        [(row[0], *row[7:]) for row in named], "member_id string, is_removed boolean, cause string"
+    )
     members = coverage_frame(spark, [(row[0], row[5]) for row in named]).drop("stop_reason").join(flags, "member_id")
     entries = spark.createDataFrame(
         [(row[1], row[4].status, row[4].item_hash, row[4].is_quarantined or None) for row in named if row[4]],
@@ -166,10 +193,10 @@ def test_a_label_changes_alike(spark: SparkSession) -> None:
     }
 
     expected = {}
-    for member, _, before, after, entry, now, then, is_removed in named:
+    for member, _, before, after, entry, now, then, is_removed, cause in named:
         change = label_rules.label_change(before, after, entry, is_member_removed=is_removed)
         if change is not None:
-            why = label_rules.change_reason(before, after, entry, now, then, is_member_removed=is_removed)
+            why = label_rules.change_reason(before, after, entry, now, then, is_member_removed=is_removed, cause=cause)
             expected[member] = (change, why)
     assert found == expected
 
