@@ -88,6 +88,15 @@ def test_a_plain_model_with_a_prompt_and_answers_is_scored_too(tmp_path: Path) -
     assert scored["margins"] == [engine.margin(query, tokenizer.encode_item(item)) for item in row(3)["items"]]
 
 
+def test_the_example_prints_a_score_for_each_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from mis_scoring.ray_data.example import PROFILES, QUALIFICATIONS, main
+
+    write_artifact(tmp_path / "artifact")
+    assert main([str(tmp_path / "artifact"), "--engine", "tests.ray.fake_engines:plain"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "  <-  " in line]
+    assert len(lines) == len(PROFILES) * len(QUALIFICATIONS)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [({"engine": "sglang"}, "gpus_per_engine"), ({"prompt": LAYOUT}, "belong together")],
