@@ -70,9 +70,13 @@ def to_judgments(staged: DataFrame, pins: Pins) -> DataFrame:
     return one_a_key(rows)
 
 
-def spent_tokens(staged: DataFrame) -> DataFrame:
-    """Return (member_id, tokens) of the rows that were scored, tie checks among it."""
-    return staged.where("error IS NULL").select("member_id", (F.col("n_tokens") + F.col("tie_tokens")).alias("tokens"))
+def spent(staged: DataFrame) -> DataFrame:
+    """Return (member_id, scored, tokens) of the rows that were scored, tie checks among the tokens.
+
+    As staged: a round that is built again after its scores were committed has nothing left to score.
+    """
+    tokens = F.col("n_tokens") + F.col("tie_tokens")
+    return staged.where("error IS NULL").select("member_id", F.size("item_ids").alias("scored"), tokens.alias("tokens"))
 
 
 def failures(staged: DataFrame, past_stop: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.commit_scores import commit_scores, read_staged, spent_tokens
+from jobs.commit_scores import commit_scores, read_staged, spent
 from jobs.judgments import usable_judgments
 from jobs.pins import Pins
 from jobs.round_rule import is_accepted, reason
@@ -48,9 +48,9 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     known = usable_judgments(spark, root, pins, rows, n_queries=n_in_scope(root, pins.run_id))
     outcomes = to_outcomes(judged_pairs(rows, known), pins, params.round)
     folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
-    spent = spent_tokens(read_staged(spark, folder))
+    cost = spent(read_staged(spark, folder))
     sample = sampled_members(spark, root, pins) if sample_size(root, pins) else None
-    found = with_sample(with_spent(outcomes, rows, spent), sample, is_last_round=params.round == pins.n_rounds - 1)
+    found = with_sample(with_spent(outcomes, rows, cost), sample, is_last_round=params.round == pins.n_rounds - 1)
     replace(found, root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)
     return committed | _counts(root, params)
 
@@ -108,15 +108,16 @@ def to_outcomes(pairs: DataFrame, pins: Pins, round: int) -> DataFrame:
     return counted.withColumn("reason", why).withColumn("goes_on", F.col("reason") == "goes_on")
 
 
-def with_spent(outcomes: DataFrame, member_rounds: DataFrame, spent: DataFrame) -> DataFrame:
+def with_spent(outcomes: DataFrame, member_rounds: DataFrame, cost: DataFrame) -> DataFrame:
     """Add what each row cost, and whether it is past the member's stop.
 
     Args:
-        spent: (member_id, tokens) of the members that something was scored for.
+        cost: (member_id, scored, tokens) of the members that something was scored for.
     """
-    built = member_rounds.select("member_id", _is_past_stop(), F.size("item_ids").alias("scored"))
-    joined = outcomes.join(built, "member_id").join(spent, "member_id", "left")
-    return joined.withColumn("tokens", F.coalesce("tokens", F.lit(0)).cast("long"))
+    built = member_rounds.select("member_id", _is_past_stop())
+    joined = outcomes.join(built, "member_id").join(cost, "member_id", "left")
+    counts = {"scored": F.coalesce("scored", F.lit(0)), "tokens": F.coalesce("tokens", F.lit(0)).cast("long")}
+    return joined.withColumns(counts)
 
 
 def _is_past_stop() -> Column:
