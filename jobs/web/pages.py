@@ -7,10 +7,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from jobs.errors import MissingRequirementError
-from jobs.input_hold import show_holds
 from jobs.page_templates import render_page
 from jobs.pins import PINNED
-from jobs.run_ledger import read_run
 from jobs.settings import Settings
 from jobs.web import reader
 from jobs.web.facts import flat, runs_of, sections_of
@@ -95,16 +93,16 @@ def label(request: Request, member: Id, qualification: Id, as_of: Typed = "", hi
 def runs(request: Request, page: Page = 1) -> Response:
     """The runs, newest first, and what is on hold."""
     settings = _settings(request)
-    holds = show_holds(settings.tables)
-    return show(request, "runs", here="runs", runs=reader.runs(settings, page=page), holds=holds)
+    found = reader.runs(settings, page=page)
+    return show(request, "runs", here="runs", runs=found, holds=reader.holds(settings))
 
 
 @router.get("/run")
 def run(request: Request, id: Id, page: Page = 1) -> Response:
     """One run: what it pinned, planned and did, and the labels that it changed."""
     settings = _settings(request)
-    ledger = read_run(settings.tables, id)
-    if not ledger.times:
+    ledger = reader.read_ledger(settings, id)
+    if ledger is None:
         raise MissingRequirementError(f"The ledger has no run {id!r}.")
     return show(
         request,

@@ -7,9 +7,10 @@ from typing import Any
 from jobs.audit import audit_label, audit_member, label_history
 from jobs.audit import find_members as find_members_by_start
 from jobs.audit import find_qualifications as find_entries
+from jobs.input_hold import show_holds
 from jobs.ledger import PUBLISHED
 from jobs.pins import PINNED
-from jobs.run_ledger import RunLedger, newest_runs
+from jobs.run_ledger import RunLedger, newest_runs, read_run
 from jobs.settings import Settings
 from jobs.table_reader import Reader, equals
 from jobs.web.facts import flat
@@ -109,6 +110,17 @@ def runs(settings: Settings, *, page: int) -> Rows:
     """Return the runs, newest first."""
     found = newest_runs(settings.tables, limit=RUNS_PER_PAGE + 1, offset=(page - 1) * RUNS_PER_PAGE)
     return Rows(rows=found[:RUNS_PER_PAGE], number=page, has_more=len(found) > RUNS_PER_PAGE)
+
+
+def read_ledger(settings: Settings, run_id: str) -> RunLedger | None:
+    """Return what a run left in the ledger."""
+    found = read_run(settings.tables, run_id)
+    return found if found.times else None
+
+
+def holds(settings: Settings) -> list[dict[str, Any]]:
+    """Return what no run may use until it is released."""
+    return show_holds(settings.tables)
 
 
 def catalog_versions(settings: Settings) -> list[RunLedger]:
