@@ -101,7 +101,11 @@ def members_of_round(files: Sequence[str]) -> tuple[list[str], list[str]]:
 def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -> None:
     artifact = load_artifact(pins)
     spec = ScoreSpec.of(
-        artifact, Path(pins.artifact_folder), engine=pins.engine, engine_threads=settings.engine_threads
+        artifact,
+        Path(pins.artifact_folder),
+        engine=pins.engine,
+        engine_threads=settings.engine_threads,
+        engine_options=settings.engine_options,
     )
     from mis_scoring.ray_data.failures import error_of
     from mis_scoring.ray_data.session import ray_session
