@@ -100,6 +100,37 @@ def refresh(
 
 
 @app.command()
+def plan(
+    kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
+    candidates: Annotated[int | None, typer.Option(min=1, help="K, for this plan.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a refresh would take, and score nothing; exit code 1 where a ceiling would stop it."""
+    from jobs.plan_run import plan_run
+    from jobs.render_plan import print_plan
+
+    changes = {} if candidates is None else {"candidates_per_member": candidates}
+    planned = plan_run(Settings().model_copy(update=changes), kind)
+    emit(as_json, planned, lambda: print_plan(planned))
+    if planned["above_ceiling"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def catalog_diff(
+    then: Annotated[str | None, typer.Argument(help="Delta version or digest; unset: what labels stand on.")] = None,
+    now: Annotated[str | None, typer.Argument(help="The same; unset: the catalog as it is.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two versions of the catalog: entries added, gone, with another text or category; and whom it moves."""
+    from jobs.catalog_diff import catalog_diff as compare
+    from jobs.render_plan import print_catalog_diff
+
+    found = compare(Settings(), then, now)
+    emit(as_json, found, lambda: print_catalog_diff(found))
+
+
+@app.command()
 def job(
     name: Annotated[str, typer.Argument(help="A job, such as build_round.")],
     values: Annotated[list[str] | None, typer.Option("--set", help="A parameter, as name=value; repeat.")] = None,

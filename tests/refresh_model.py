@@ -1,7 +1,8 @@
 """A refresh over tables in memory: the rules of `jobs.rules` decide, everything else is as small as can be.
 
 A run is a chain of steps; between any two of them the world may change, another run may step, and this one may die.
-What a step leaves behind is what the real one leaves behind: pins, scope, coverage, one commit on the labels, an event.
+What a step leaves behind is what the real one leaves behind: pins, scope, candidates, judgments, coverage, one commit
+on the labels, an event.
 """
 
 import hashlib
@@ -11,9 +12,11 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from jobs.rules import catalog as catalog_rules
 from jobs.rules import labels as label_rules
 from jobs.rules import scope as scope_rules
 from jobs.rules import standing as standing_rules
+from jobs.rules.catalog import EntryState
 from jobs.rules.labels import Entry, Label
 from jobs.rules.standing import Covered, MemberPins
 from mis_scoring.core.rounds import RoundRule
@@ -49,6 +52,8 @@ class Labeler(NamedTuple):
 
 
 Labels = dict[tuple[str, str], Label]
+Catalog = Mapping[str, CatalogEntry]
+Pair = tuple[str, str, str]  # scorer, profile text, item text
 
 
 def _draw(*parts: str) -> float:
@@ -57,13 +62,26 @@ def _draw(*parts: str) -> float:
 
 
 @lru_cache(maxsize=100_000)
-def evaluate(text: str, catalog: frozenset[tuple[str, CatalogEntry]], labeler: Labeler) -> dict[str, Label]:
-    """Return the labels of a profile: retrieve, walk the rounds, accept."""
+def retrieve(text: str, catalog: frozenset[tuple[str, CatalogEntry]]) -> tuple[str, ...]:
+    """Return the ids of a profile's candidates, best first."""
     active = [(key, entry.text) for key, entry in catalog if entry.status == "active"]
-    ranked = sorted(active, key=lambda item: (_draw("similarity", text, item[1]), item[0]))[:K]
-    found = {}
-    for first in range(0, len(ranked), RULE.candidates_per_round):
-        judged = ranked[first : first + RULE.candidates_per_round]
+    return tuple(key for key, _ in sorted(active, key=lambda item: (_draw("similarity", text, item[1]), item[0]))[:K])
+
+
+class Walked(NamedTuple):
+    """What walking a member's rounds finds: its labels, and the pairs that it takes."""
+
+    labels: dict[str, Label]
+    pairs: frozenset[Pair]
+
+
+def walk(text: str, candidates: tuple[str, ...], catalog: Catalog, labeler: Labeler) -> Walked:
+    """Walk the rounds and accept; a candidate that is not active any more leaves its slot empty."""
+    found, pairs = {}, set[Pair]()
+    for first in range(0, len(candidates), RULE.candidates_per_round):
+        slots = [(key, catalog.get(key)) for key in candidates[first : first + RULE.candidates_per_round]]
+        judged = [(key, entry.text) for key, entry in slots if entry is not None and entry.status == "active"]
+        pairs |= {(labeler.scorer_id, text, item) for _, item in judged}
         scores = {key: (_draw(labeler.scorer_id, text, item), item) for key, item in judged}
         accepted = {key: pair for key, pair in scores.items() if pair[0] >= labeler.threshold}
         for key, (score, item) in accepted.items():
@@ -77,7 +95,7 @@ def evaluate(text: str, catalog: frozenset[tuple[str, CatalogEntry]], labeler: L
         outcome = RULE.outcome(judged=len(judged), accepted=len(accepted), missing=0, is_last_round=False)
         if outcome != "goes_on":
             break
-    return found
+    return Walked(found, frozenset(pairs))
 
 
 @dataclass
@@ -89,7 +107,11 @@ class Store:
     labeler: Labeler = field(default_factory=lambda: Labeler("s", 0.5))
     minutes: int = 0
     pins: dict[str, "Pinned"] = field(default_factory=dict)
-    scope: dict[str, dict[str, str]] = field(default_factory=dict)
+    scope: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    retrieved: dict[str, dict[str, int | None]] = field(default_factory=dict)  # versions of the catalog
+    candidates: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    judgments: set[Pair] = field(default_factory=set)
+    n_scored: int = 0  # a pair that two runs scored counts twice
     coverage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)  # published: the version of `labels` that stood then
     labels: Labels = field(default_factory=dict)
@@ -113,15 +135,41 @@ class Store:
         for version, run_id in enumerate(self.commits, start=1):
             self.events.setdefault(run_id, version)
 
-    def expected(self) -> Labels:
-        """Label everyone from scratch."""
-        catalog = frozenset(self.catalog[-1].items())
-        return {
-            (member, key): label
-            for member, profile in self.profiles[-1].items()
-            if profile.text is not None
-            for key, label in evaluate(profile.text, catalog, self.labeler).items()
-        }
+    def expected(self, *, keeps_slots: bool = False) -> Labels:
+        """Label everyone from scratch.
+
+        Args:
+            keeps_slots: from the catalog that each member was retrieved from, if all that is active now was there then.
+        """
+        found: Labels = {}
+        for member, profile in self.profiles[-1].items():
+            if profile.text is not None:
+                version = self._retrieved_from(member) if keeps_slots else len(self.catalog) - 1
+                candidates = retrieve(profile.text, frozenset(self.catalog[version].items()))
+                labels = walk(profile.text, candidates, self.catalog[-1], self.labeler).labels
+                found |= {(member, key): label for key, label in labels.items()}
+        return found
+
+    def _retrieved_from(self, member: str) -> int:
+        stands, now = self.published(member).stands, self.catalog[-1]
+        version = None if stands is None else stands.retrieval_delta_version
+        active = {key: entry for key, entry in now.items() if entry.status == "active"}
+        if version is None or active.items() - self.catalog[version].items():
+            return len(self.catalog) - 1
+        return version
+
+    def retired_since(self, now: int) -> set[int]:
+        """The versions of the catalog since which entries were only retired or removed."""
+        return {then for then in range(now + 1) if self._opens_no_slot(then, now)}
+
+    def _opens_no_slot(self, then: int, now: int) -> bool:
+        before, after = self.catalog[then], self.catalog[now]
+        changes = (catalog_rules.entry_changes(_state(before.get(k)), _state(after.get(k))) for k in {*before, *after})
+        return all(catalog_rules.opens_no_slot(change) for change in changes)
+
+
+def _state(entry: CatalogEntry | None) -> EntryState | None:
+    return None if entry is None else EntryState(1, "skill", entry.text, entry.status)
 
 
 class Pinned(NamedTuple):
@@ -144,7 +192,7 @@ class Run:
         self.die()
 
     def die(self) -> None:
-        self._steps = [self._pin, self._plan, self._publish, self._commit, self._close]
+        self._steps = [self._pin, self._scope, self._score, self._publish, self._commit, self._close]
         self._base = 0
         self._changes: dict[tuple[str, str], Label | None] = {}
 
@@ -154,7 +202,7 @@ class Run:
 
     @property
     def scoped(self) -> dict[str, str]:
-        return self.store.scope[self.run_id]
+        return {member: reasons[0] for member, reasons in self.store.scope[self.run_id].items()}
 
     def step(self) -> None:
         self._steps.pop(0)()
@@ -176,14 +224,43 @@ class Run:
         )
         self._pins = store.pins.setdefault(self.run_id, pinned)
 
-    def _plan(self) -> None:
+    def _scope(self) -> None:
+        """Say who is looked at, and retrieve all who do not keep their candidates. The first scope stands."""
         store = self.store
         members = {*store.profiles[self._pins.profiles_version], *store.covered_members()}
         reasons = {
-            member: scope_rules.scope_reason(self.kind, self._now(member), store.published(member))
+            member: scope_rules.scope_reasons(self.kind, self._now(member), store.published(member))
             for member in sorted(members)
         }
-        store.scope.setdefault(self.run_id, {member: why for member, why in reasons.items() if why})
+        if self.run_id not in store.scope:
+            store.scope[self.run_id] = {member: why for member, why in reasons.items() if why}
+            retrieved = {member: self._retrieve(member, why) for member, why in store.scope[self.run_id].items()}
+            store.retrieved[self.run_id] = {member: version for member, (version, _) in retrieved.items()}
+            store.candidates[self.run_id] = {member: found for member, (_, found) in retrieved.items()}
+
+    def _retrieve(self, member: str, why: tuple[Any, ...]) -> tuple[int | None, tuple[str, ...]]:
+        """Return the version of the catalog that the candidates come from, and them."""
+        now, stands = self._pins.catalog_version, self.store.published(member).stands
+        if stands and scope_rules.keeps_candidates(self.kind, why, stands, self.store.retired_since(now)):
+            return stands.retrieval_delta_version, self.store.candidates[stands.run_id][member]
+        profile = self._profile(member)
+        if profile is None or profile.text is None:
+            return None, ()
+        return now, retrieve(profile.text, frozenset(self._catalog().items()))
+
+    def _score(self) -> None:
+        """Score what has no judgment; who fails has none of it committed."""
+        for member in self.store.scope[self.run_id]:
+            if not self.fails.get(member):
+                new = self._walk(member).pairs - self.store.judgments
+                self.store.judgments |= new
+                self.store.n_scored += len(new)
+
+    def _walk(self, member: str) -> Walked:
+        profile = self._profile(member)
+        if profile is None or profile.text is None:
+            return Walked({}, frozenset())
+        return walk(profile.text, self.store.candidates[self.run_id][member], self._catalog(), self._pins.labeler)
 
     def _publish(self) -> None:
         """Compute against the labels that stand, and leave coverage behind."""
@@ -227,14 +304,10 @@ class Run:
         mine = now or self._pinned(member, None)
         reason = standing_rules.standing(mine, self.store.published(member).stands) or state
         state = {"candidates": K, "judged": 0, "is_complete": reason is None, "incomplete_reason": reason}
-        return vars(mine) | state
+        return vars(mine) | state | {"retrieval_delta_version": self.store.retrieved[self.run_id][member]}
 
     def _compare(self, member: str) -> None:
-        profile = self._profile(member)
-        found: dict[str, Label] = {}
-        if profile is not None and profile.text is not None:
-            catalog = frozenset(self._catalog().items())
-            found = evaluate(profile.text, catalog, self._pins.labeler)
+        profile, found = self._profile(member), self._walk(member).labels
         published = {key for owner, key in self.store.labels if owner == member}
         for key in sorted({*found, *published}):
             before, after = self.store.labels.get((member, key)), found.get(key)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, stop_early
+from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, scope_members, stop_early
 from jobs.domain import set_domain
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
@@ -42,7 +42,7 @@ class World:
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.spark, self.settings = spark, settings
         self.scored = self.reused = 0
-        self.plan: dict[str, Any] = {}
+        self.scope: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
         create_missing(settings.tables, *UPSTREAM_TABLES)
         for table in (PROFILES, CATALOG):
@@ -74,10 +74,22 @@ class World:
         return str(pin_inputs.run(self.settings, params)["run_id"])
 
     def prepare(self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full") -> str:
-        """Do all of a run but its publication; returns its id."""
+        """Do all of a run but its plan, which nothing rests on, and its publication; returns its id."""
+        run_id = self.retrieve(trigger_id, kind=kind)
+        self.score_rounds(run_id, rule)
+        return run_id
+
+    def retrieve(self, trigger_id: str, *, kind: str = "weekly_full") -> str:
+        """Pin, scope and retrieve; returns the run's id."""
         run_id = self.pin(trigger_id, kind)
-        self.plan = plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
+        self.scope = scope_members.run(self.spark, self.settings, scope_members.Params(run_id=run_id))
         retrieve_candidates.run(self.spark, self.settings, retrieve_candidates.Params(run_id=run_id))
+        return run_id
+
+    def plan(self, run_id: str) -> dict[str, Any]:
+        return plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
+
+    def score_rounds(self, run_id: str, rule: Rule = shares_a_word) -> None:
         self.scored = self.reused = 0
         for number in range(pins_of(self.settings.tables, run_id).n_rounds):
             built = build_round.run(self.spark, self.settings, build_round.Params(run_id=run_id, round=number))
@@ -86,7 +98,6 @@ class World:
             self.reused += built["pairs_reused"]
             self.scored += self.score(run_id, number, rule)
             stop_early.run(self.spark, self.settings, stop_early.Params(run_id=run_id, round=number))
-        return run_id
 
     def publish(self, run_id: str) -> dict[str, Any]:
         return publish_labels.run(self.spark, self.settings, publish_labels.Params(run_id=run_id))

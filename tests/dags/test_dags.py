@@ -49,7 +49,7 @@ def test_labels_are_published_after_every_round_and_a_failed_round_stops_them(da
     publish = dags[kind].get_task("publish_labels")
     upstream = {task.task_id for task in publish.get_flat_relatives(upstream=True)}
     assert {f"round_{number}.stop_early" for number in range(16)} <= upstream
-    assert {"pin_inputs", "plan_refresh", "retrieve_candidates"} <= upstream
+    assert {"pin_inputs", "scope_members", "retrieve_candidates", "plan_refresh"} <= upstream
     assert publish.trigger_rule == "none_failed"
 
 
@@ -84,7 +84,9 @@ def test_rounds_are_scored_in_the_pool_of_the_engines_and_nothing_else_is(dags: 
 def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any]) -> None:
     approval = dags["catalog_backfill"].get_task("approve_plan")
     assert approval.upstream_task_ids == {"plan_refresh"} and approval.ignore_downstream_trigger_rules
-    assert dags["catalog_backfill"].get_task("retrieve_candidates").upstream_task_ids == {"approve_plan"}
+    assert dags["catalog_backfill"].get_task("start_engines").upstream_task_ids == {"approve_plan"}
+    for kind in REFRESHES:
+        assert dags[kind].get_task("plan_refresh").upstream_task_ids == {"retrieve_candidates"}, "every pair is known"
 
 
 def test_the_dags_know_the_jobs_as_the_command_line_does(dags: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from schemas.coverage import COVERAGE
 from schemas.labels import LABELS
 
 T = TypeVar("T")
-N_ENTRIES = 7
+RETIRED_SINCE = {1}  # versions of the catalog
 PINS = {
     "run_id": st.sampled_from(["r1", "r2", "r3"]),
     "profile_hash": st.sampled_from(["p1", "p2", None]),
@@ -44,6 +44,7 @@ COVERED = st.builds(
     **PINS,
     candidates=st.just(5),
     judged=st.integers(0, 9),
+    retrieval_delta_version=st.sampled_from([1, 2, None]),
     is_complete=st.sampled_from([True, True, False]),
     incomplete_reason=st.sampled_from(["quarantined", "superseded"]),
     publication=st.integers(1, 2),
@@ -102,19 +103,28 @@ def test_a_member_is_in_scope_alike(spark: SparkSession) -> None:
     frame = spark.createDataFrame(profiles, "member_id string, profile_version bigint, profile_hash string")
     published = to_published(coverage_frame(spark, rows))
 
-    reasons = set()
-    for kind in ("daily_incremental", "weekly_full"):
+    reasons, kept = set[str](), 0
+    for kind in ("daily_incremental", "catalog_backfill", "weekly_full"):
         expected = {}
         for member, (covered, found) in members.items():
             mine = None if found is None else replace(now, profile_hash=found[0], profile_version=found[1])
             before = standing_rules.published(covered)
-            reason = scope_rules.scope_reason(kind, mine, before)
-            if reason is not None:
-                expected[member] = (reason, scope_rules.new_pairs_at_most(mine, before, n_entries=N_ENTRIES))
-        scope = to_scope(frame, published, pins_like(now, kind), n_entries=N_ENTRIES)
-        assert {row.member_id: (row.reason, row.pairs_at_most) for row in scope.collect()} == expected
-        reasons |= {reason for reason, _ in expected.values()}
-    assert reasons == scope_rules.LOOKS_AFTER["weekly_full"], "every reason was drawn"
+            why = scope_rules.scope_reasons(kind, mine, before)
+            keeps = scope_rules.keeps_candidates(kind, why, before.stands, RETIRED_SINCE)
+            if why:
+                expected[member] = (why[0], why, keeps)
+        scope = to_scope(
+            frame,
+            published,
+            pins_like(now, kind),
+            retired_since=RETIRED_SINCE,
+            runs_with_candidates=["r1", "r2", "r3"],
+        )
+        rows = scope.collect()
+        assert {row.member_id: (row.reason, tuple(row.reasons), row.keeps_candidates) for row in rows} == expected
+        reasons |= {reason for row in rows for reason in row.reasons}
+        kept += sum(row.keeps_candidates and row.stands_run_id in ("r1", "r2", "r3") for row in rows)
+    assert reasons == scope_rules.LOOKS_AFTER["weekly_full"] and kept, "every reason was drawn"
 
 
 def pins_like(now: MemberPins, kind: str) -> Pins:
