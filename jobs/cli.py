@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from jobs.audit.cli import app as audit_app
 from jobs.command_output import AsJson, emit
 from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
@@ -24,6 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(audit_app)
 app.add_typer(labeler_app, name="labeler")
 app.add_typer(deployment_app, name="deployment")
 
@@ -182,16 +184,6 @@ def approve(
 
     approved = approve_run(Settings(), run_id)
     emit(as_json, approved, lambda: print_approved(approved))
-
-
-@app.command()
-def audit(member_id: str, qualification_id: str, as_json: AsJson = False) -> None:
-    """Say which state a pair is in (accepted, rejected, not evaluated, not in the catalog) and why."""
-    from jobs.audit_label import audit_label
-    from jobs.render import print_audit
-
-    found = audit_label(Settings(), member_id, qualification_id)
-    emit(as_json, found, lambda: print_audit(found))
 
 
 @app.command()

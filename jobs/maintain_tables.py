@@ -13,9 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from jobs.ledger import FAILED, PUBLISHED, append_event
+from jobs.ledger import PUBLISHED
 from jobs.pins import PINNED, run_id_of
 from jobs.published_event import repair_published_events
+from jobs.run_failure import write_failure
 from jobs.run_ledger import RunLedger, read_runs
 from jobs.settings import Settings
 from jobs.standing_coverage import standing_coverage
@@ -104,7 +105,7 @@ def fail_idle_runs(settings: Settings, now: datetime) -> int:
         reason = (
             f"no event since {run.last_at:%Y-%m-%d %H:%M} UTC, which is more than {settings.run_idle_hours:g} hours"
         )
-        append_event(settings.tables, run.run_id, FAILED, {"reason": reason}, attempt=run.n_failed + 1)
+        write_failure(settings.tables, run, reason)
         log.info("%s: %s", run.run_id, reason)
     return len(idle)
 

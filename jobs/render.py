@@ -1,4 +1,4 @@
-"""How a person sees a report, the runs, an audit and the checks; JSON is for everything else."""
+"""How a person sees a report, the runs and the checks; JSON is for everything else."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -104,14 +104,6 @@ def print_approved(approved: dict[str, Any]) -> None:
     for reason in approved["approved"]:
         _console.print(f"  {reason}", soft_wrap=True)
     _console.print(f"Next: {approved['next']}", soft_wrap=True)
-
-
-def print_audit(found: dict[str, Any]) -> None:
-    """Print a pair's state, the reason, and the evidence."""
-    _console.print(f"[bold]{found['state']}[/bold]: {found['reason']}")
-    for name, value in found.items():
-        if name not in ("state", "reason"):
-            _console.print(f"  {name.replace('_', ' '):<24}{value}", soft_wrap=True)
 
 
 def print_checks(checks: Sequence[Check]) -> None:

@@ -111,7 +111,7 @@ class RunLedger:
 def read_run(root: Path, run_id: str) -> RunLedger:
     """Read one run's events by delta-rs."""
     rows = query(root, f"SELECT * FROM runs WHERE run_id = {literal(run_id)} ORDER BY at", RUNS)
-    return _of_rows(run_id, rows)
+    return of_rows(run_id, rows)
 
 
 def read_runs(root: Path) -> list[RunLedger]:
@@ -119,7 +119,7 @@ def read_runs(root: Path) -> list[RunLedger]:
     by_run: dict[str, list[dict[str, Any]]] = {}
     for row in query(root, "SELECT * FROM runs ORDER BY at", RUNS):
         by_run.setdefault(row["run_id"], []).append(row)
-    runs = [_of_rows(run_id, rows) for run_id, rows in by_run.items()]
+    runs = [of_rows(run_id, rows) for run_id, rows in by_run.items()]
     return [run for run in runs if PINNED in run.times]
 
 
@@ -131,7 +131,7 @@ def last_maintenance(root: Path) -> datetime | None:
     return found
 
 
-def _of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
+def of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
     """Build a run's value from its rows, oldest first."""
     return RunLedger(
         run_id=run_id,

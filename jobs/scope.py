@@ -7,6 +7,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.pins import Pins
+from jobs.rendering import text_hash
+from jobs.rendering import text_hash
 from jobs.rules.scope import LOOKS_AFTER
 from jobs.table_reader import literal, query
 from jobs.tables import read
@@ -47,6 +49,12 @@ def to_scope(
         .cast("long")
         .alias("retrieval_delta_version"),
     )
+
+
+def without_erased(profiles: DataFrame, erasures: DataFrame) -> DataFrame:
+    """Leave out the members who were erased, as long as the source still has their profiles."""
+    erased = F.broadcast(erasures.select("member_hash").distinct())
+    return profiles.join(erased, text_hash(F.col("member_id")) == erased["member_hash"], "left_anti")
 
 
 def _reasons(pins: Pins) -> Column:

@@ -16,13 +16,14 @@ from jobs.coverage import published_coverage
 from jobs.inputs import current_profiles
 from jobs.pins import Pins
 from jobs.published_event import count_by
-from jobs.scope import to_scope
+from jobs.scope import to_scope, without_erased
 from jobs.settings import Settings
 from jobs.standing_coverage import standing_coverage
 from jobs.table_reader import pins_of, query, runs_with_rows
 from jobs.tables import append, read
 from schemas.candidates import CANDIDATES
 from schemas.coverage import COVERAGE
+from schemas.erasures import ERASURES
 from schemas.profiles import PROFILES
 from schemas.scope import SCOPE
 
@@ -42,7 +43,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     """
     root = settings.tables
     pins = pins_of(root, params.run_id)
-    profiles = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    every_profile = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
+    profiles = without_erased(every_profile, read(spark, root, ERASURES))
     retired_since = _retired_since(root, pins)
     found = to_scope(
         profiles,

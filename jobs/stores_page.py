@@ -23,9 +23,12 @@ of a table goes on; a run that is held keeps the versions that it pinned.
 """
 
 _FOOT = """
-**Erasing one member** means: their rows in every table marked `texts`, `vectors` or `ids`; in `texts` and `embeddings`
-those of their query and sections, by hash; what lies in staging and in work folders; then SEMLABEL_VACUUM_HOURS.
-Lineage, metrics, reports and the ledger hold neither a text nor a member's id; an error in a task's log may name an id.
+**Erasing one member** is `semlabel forget MEMBER` ([audit.md](audit.md)): their rows in every table marked `texts`,
+`vectors` or `ids`; in `texts` and `embeddings` those of their query and sections, by hash; every file on disk that held
+them, also one that no table version names any more; what lies in staging, and in work folders given by `--work`.
+`erasures` keeps hashes and decisions. Upstream tables are their source's to clean, but for `reference`. Delta's log
+names no text; it may name an id until Delta drops the entry. Lineage, metrics, reports and the ledger hold neither a
+text nor a member's id; an error in a task's log may name an id.
 """
 
 

@@ -4,6 +4,7 @@ from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
 from schemas.embeddings import EMBEDDINGS
+from schemas.erasures import ERASURES
 from schemas.judgments import JUDGMENTS
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
@@ -33,4 +34,5 @@ RUN_TABLES = (
     LABEL_CHANGES,
     RUNS,
     QUARANTINE,
+    ERASURES,
 )

@@ -28,4 +28,5 @@ MEMBER_ROUNDS = Table(
         ]
     ),
     partition_by=("run_id", "round"),
+    properties={"delta.dataSkippingStatsColumns": "member_id,query_hash"},  # else the log keeps beginnings of texts
 )

@@ -1,14 +1,16 @@
 """What went wrong in an actor, as the error that its code raised; Ray wraps it in several of its own."""
 
+from itertools import takewhile
+
 from mis_scoring.core.errors import EngineError, SemlabelError
 
-_LONGEST_REASON = 300
+_LONGEST_REASON = 1000
 
 
 def error_of(failure: BaseException) -> SemlabelError:
     """Return the error that a failed dataset came from.
 
-    An actor that failed in its constructor, or died, leaves no error object behind: its last line tells why.
+    An actor that failed in its constructor, or died, leaves no error object behind: its text tells why.
     """
     seen: list[BaseException] = []
     todo: list[BaseException | None] = [failure]
@@ -25,6 +27,10 @@ def error_of(failure: BaseException) -> SemlabelError:
 
 
 def _reason(failure: BaseException) -> str:
+    """The last error of ours in a traceback that came as text, with the faults that it lists, a line each."""
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("mis_scoring.")]
-    return (ours or lines or [type(failure).__name__])[-1][:_LONGEST_REASON]
+    ours = [place for place, line in enumerate(lines) if line.startswith("mis_scoring.")]
+    if not ours:
+        return (lines or [type(failure).__name__])[-1][:_LONGEST_REASON]
+    faults = takewhile(lambda line: line.startswith("- "), lines[ours[-1] + 1 :])
+    return "\n".join([lines[ours[-1]], *faults])[:_LONGEST_REASON]

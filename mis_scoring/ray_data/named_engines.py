@@ -30,7 +30,7 @@ _ANSWERS_IN_S = 1.0  # an engine that scores answers when it is done with its ba
 
 
 class NamedEngine:
-    """The actor: what `ScoreRows` is inside a stage, for one stage after the other. The model loads with the first use."""
+    """The actor: what `ScoreRows` is inside a stage, for one stage after the other. Loads the model at first use."""
 
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
         self._spec, self._timeout_s = spec, request_timeout_s
@@ -122,8 +122,8 @@ def _wait_until_ready(owner: str, engines: Sequence[Any], placement: Placement) 
     except GetTimeoutError as error:
         owners = ", ".join(engines_by_owner())
         raise EngineError(
-            f"{len(engines)} engines of {owner} were not ready in {placement.start_timeout_s:.0f} s. What they need may "
-            f"be held by engines that score for somebody else; there are engines of {owners}."
+            f"{len(engines)} engines of {owner} were not ready in {placement.start_timeout_s:.0f} s. What they need "
+            f"may be held by engines that score for somebody else; there are engines of {owners}."
         ) from error
 
 

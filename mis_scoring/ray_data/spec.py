@@ -71,7 +71,7 @@ class Placement:
             loop. 0: the job fails, and run again it goes on from the checkpoint.
         request_timeout_s: an engine that takes longer for one member hangs; its process is ended.
         start_timeout_s: named engines that are not ready by then are an error.
-        idle_after_s: named engines of another owner that have done nothing for so long give way where there is no place.
+        idle_after_s: named engines of another owner, without work for so long, give way where there is no place.
     """
 
     engines: tuple[str, ...] = ()

@@ -162,7 +162,7 @@ def test_the_audit_tells_the_states_apart(machine: Machine, third: dict[str, Any
     judged = next(row for row in rows if row["is_judged"])
     rejected = machine.run("audit", judged["member_id"], judged["qualification_id"], "--json")
     assert rejected["state"] == "rejected" and 0 <= rejected["score"] < rejected["threshold"]
-    assert rejected["run_id"] == third["run_id"], "the latest run that covered the member answers"
+    assert rejected["coverage"]["run_id"] == third["run_id"], "the latest run that covered the member answers"
 
     beyond = next(row for row in rows if not row["is_judged"])
     stopped = machine.run("audit", beyond["member_id"], beyond["qualification_id"], "--json")

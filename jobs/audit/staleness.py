@@ -1,0 +1,76 @@
+"""Why a published label is not, or may not be, what a run would find now."""
+
+from typing import Any
+
+from jobs.audit.coverage import MemberCoverage
+from jobs.audit.runs import pins_in
+from jobs.run_ledger import RunLedger
+from jobs.table_reader import Reader, equals
+from mis_scoring.core.identity import text_hash
+from mis_scoring.core.prompt import PromptLayout
+from schemas.profiles import PROFILES
+from schemas.quarantine import QUARANTINE
+
+
+def stale_member(
+    reader: Reader, covered: MemberCoverage, last: RunLedger | None, member_id: str
+) -> list[dict[str, str]]:
+    """Return rows code, reason: what has moved since the run that the member's labels stand on.
+
+    Args:
+        last: the run that published last; the catalog and the labeler are compared with what it pinned.
+    """
+    reasons = _left_out(reader, covered, member_id)
+    if covered.stands is not None:
+        reasons |= _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
+    return _as_rows(reasons)
+
+
+def stale_pair(
+    entry: dict[str, Any] | None, label: dict[str, Any], layout: PromptLayout | None
+) -> list[dict[str, str]]:
+    """Return rows code, reason: what has moved of a published label's catalog entry.
+
+    Args:
+        entry: as it is now. layout: of the label's artifact.
+    """
+    if entry is None or entry["status"] != "active":
+        what = "is gone from the catalog" if entry is None else f"is {entry['status']}"
+        return _as_rows({"entry_gone": f"the entry {what}"})
+    if layout is None or entry["text"] is None or text_hash(layout.render_item(entry["text"])) == label["item_hash"]:
+        return []
+    return _as_rows({"catalog_text_changed": "the entry has another text than the one that was judged"})
+
+
+def _as_rows(reasons: dict[str, str]) -> list[dict[str, str]]:
+    return [{"code": code, "reason": reason} for code, reason in reasons.items()]
+
+
+def _left_out(reader: Reader, covered: MemberCoverage, member_id: str) -> dict[str, str]:
+    row = covered.left_out
+    if row is None:
+        return {}
+    where = equals(run_id=row["run_id"], key=member_id) + " AND \"table\" = 'profiles'"
+    aside = reader.one(f"SELECT reason FROM quarantine WHERE {where} LIMIT 1", QUARANTINE)
+    why = f": {aside['reason']}" if aside else ""
+    return {str(row["incomplete_reason"]): f"{row['run_id']} left the member out{why}"}
+
+
+def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str, str]:
+    row = reader.one(f"SELECT profile_text FROM profiles WHERE {equals(member_id=member_id)}", PROFILES)
+    if row is None:
+        return {"member_removed": "the member is gone from profiles"} if stands["profile_hash"] else {}
+    is_same = row["profile_text"] is not None and text_hash(row["profile_text"]) == stands["profile_hash"]
+    return {} if is_same else {"profile_changed": f"the profile is another one than {stands['run_id']} read"}
+
+
+def _pins(last: RunLedger | None, stands: dict[str, Any]) -> dict[str, str]:
+    pins = pins_in(last)
+    if pins is None:
+        return {}
+    found = {}
+    if pins.catalog_version != stands["catalog_version"]:
+        found["catalog_changed"] = f"{pins.run_id} pinned another catalog than {stands['run_id']}"
+    if pins.artifact_id != stands["artifact_id"]:
+        found["artifact_changed"] = f"{pins.run_id} pinned another labeler than {stands['run_id']}"
+    return found

@@ -1,0 +1,121 @@
+"""What lies on disk beside the rows that a reader sees: replaced files of tables, staged files, work folders.
+
+A vacuum without retention would take files that other runs still read or have not committed yet. So each file that no
+current version has is looked into, and only those that hold the member go.
+"""
+
+import gzip
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from jobs.erasure.rows import Rows
+from jobs.table_path import table_path
+
+_STAGED = ("retrieval", "scores")  # folders under the staging root
+_DERIVED = ("borderline.html", "borderline.json")  # of an evaluation, which writes them again
+
+
+def remove_old_files(root: Path, rows: Rows, *, broken_older_than_s: float) -> tuple[int, list[Path]]:
+    """Delete the files of no current version that hold the rows.
+
+    Args:
+        broken_older_than_s: a file that cannot be read goes too when it is older: a writer that was killed left it.
+    Returns:
+        how many were deleted; and the files that cannot be read, are younger, and so may hold the member.
+    """
+    n_deleted, left = 0, []
+    for file in _unreferenced(root, rows):
+        holds = _holds(file, rows)
+        if holds is None and time.time() - file.stat().st_mtime < broken_older_than_s:
+            left.append(file)
+        elif holds is not False:
+            _delete(file)
+            n_deleted += 1
+    return n_deleted, left
+
+
+def rewrite_staged(staging: Path, member_id: str) -> int:
+    """Take the member's rows out of every staged file; return how many files had some.
+
+    What other members have staged stays, so that a run which is tried again goes on from there.
+    """
+    files = [file for name in _STAGED for file in (staging / name).rglob("*.parquet")]
+    return sum(_rewrite(file, member_id) for file in files)
+
+
+def clean_work(work: Path, member_id: str) -> int:
+    """Take the member out of a labeler's work folder; return how many files had the member, or may have.
+
+    The files that show pairs one by one are deleted. A model that was trained on the member stays what it is.
+    """
+    derived = [file for name in _DERIVED for file in work.rglob(name)]
+    for file in derived:
+        file.unlink()
+    return len(derived) + sum(_without_lines(file, member_id) for file in work.rglob("*.jsonl.gz"))
+
+
+def _unreferenced(root: Path, rows: Rows) -> Iterator[Path]:
+    folder = Path(table_path(root, rows.table))
+    current = {Path(unquote(uri.removeprefix("file://"))) for uri in DeltaTable(str(folder)).file_uris()}
+    for file in folder.rglob("*.parquet"):
+        if "_delta_log" not in file.parts and file not in current and Path(unquote(str(file))) not in current:
+            yield file
+
+
+def _holds(file: Path, rows: Rows) -> bool | None:
+    """Whether a file holds the rows; None when it cannot be read."""
+    try:
+        column = pq.ParquetFile(file).read([rows.column])[rows.column]
+    except (OSError, pa.ArrowInvalid):
+        return None
+    return bool(pc.any(pc.is_in(column, pa.array(sorted(rows.values), pa.string()))).as_py())
+
+
+def _rewrite(file: Path, member_id: str) -> int:
+    try:
+        content = pq.ParquetFile(file).read()
+    except (OSError, pa.ArrowInvalid):  # a writer that was killed left it; no reader takes it
+        _delete(file)
+        return 1
+    if "member_id" not in content.column_names:
+        return 0
+    kept = content.filter(pc.not_equal(content["member_id"], member_id))
+    if len(kept) == len(content):
+        return 0
+    partial = file.with_name(f".{file.name}.partial")
+    pq.write_table(kept, partial)
+    os.replace(partial, file)
+    _checksum(file).unlink(missing_ok=True)
+    return 1
+
+
+def _without_lines(file: Path, member_id: str) -> int:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        every = list(lines)
+    kept = [line for line in every if json.loads(line).get("member_id") != member_id]
+    if len(kept) == len(every):
+        return 0
+    partial = file.with_name(f".{file.name}.partial")
+    with gzip.open(partial, "wt", encoding="utf-8") as out:
+        out.writelines(kept)
+    os.replace(partial, file)
+    return 1
+
+
+def _delete(file: Path) -> None:
+    file.unlink()
+    _checksum(file).unlink(missing_ok=True)
+
+
+def _checksum(file: Path) -> Path:
+    """Spark's sidecar of a file, which would no longer match."""
+    return file.with_name(f".{file.name}.crc")

@@ -1,0 +1,1 @@
+"""Score published labels again from their texts, by the labeler that was pinned."""
