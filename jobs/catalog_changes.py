@@ -56,21 +56,30 @@ def _opens_no_slot(root: Path, then: int, now: int) -> bool:
 def _differences(root: Path, then: int, now: int) -> list[dict[str, Any]]:
     names = ("rows", "category", "text", "status")
     sides = ", ".join(f"{side}.{name} AS {side}_{name}" for side in ("then", "now") for name in names)
-    differs = " OR ".join(f"then.{name} IS DISTINCT FROM now.{name}" for name in names)
+    differs = " OR ".join(f"(then.{name} IS DISTINCT FROM now.{name})" for name in names)
     sql = f"""
         SELECT coalesce(then.qualification_id, now.qualification_id) AS qualification_id, {sides}
         FROM {_entries("catalog_then")} AS then FULL OUTER JOIN {_entries("catalog_now")} AS now
         ON then.qualification_id = now.qualification_id WHERE {differs} ORDER BY 1"""
     builder = QueryBuilder()
+    for name, version in (("catalog_then", then), ("catalog_now", now)):
+        builder.register(name, _whole_version(root, version))
+    return list(pa.table(builder.execute(sql).read_all()).to_pylist())
+
+
+def _whole_version(root: Path, version: int) -> DeltaTable:
+    """Return a version whose files are all there."""
+    gone = MissingRequirementError(
+        f"catalog version {version} can't be read: files that no version of the last SEMLABEL_VACUUM_HOURS needs are "
+        "deleted. Name a newer version."
+    )
     try:
-        for name, version in (("catalog_then", then), ("catalog_now", now)):
-            builder.register(name, DeltaTable(table_path(root, CATALOG), version=version))
-        return list(pa.table(builder.execute(sql).read_all()).to_pylist())
-    except (DeltaError, FileNotFoundError, OSError) as error:
-        raise MissingRequirementError(
-            f"catalog version {then} or {now} can't be read any more: its files are deleted after "
-            f"SEMLABEL_VACUUM_HOURS ({error})"
-        ) from error
+        table = DeltaTable(table_path(root, CATALOG), version=version)
+    except DeltaError as error:
+        raise gone from error
+    if not all(Path(file.removeprefix("file://")).exists() for file in table.file_uris()):
+        raise gone
+    return table
 
 
 def _entries(name: str) -> str:

@@ -51,11 +51,19 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, max=MAX_SAMPLE_SEED, help="Seed of the members.")] = 0,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing where tables exist.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
+    catalog_update: Annotated[
+        bool,
+        typer.Option("--catalog-update", help="Bring the sample's catalog to a later version of ESCO, and no more."),
+    ] = False,
 ) -> None:
     """Write a sample: the ESCO catalog, generated profiles and their known answers; register the bundled labeler."""
+    from jobs.update_sample import update_sample_catalog
     from jobs.write_sample import has_upstream_tables, holds_own_data, write_sample
 
     settings = Settings()
+    if catalog_update:
+        emit(False, update_sample_catalog(settings))
+        return
     if if_missing and has_upstream_tables(settings):
         return
     if holds_own_data(settings) and not yes:

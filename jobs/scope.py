@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 
 from jobs.pins import Pins
 from jobs.rendering import text_hash
-from jobs.rendering import text_hash
 from jobs.rules.scope import LOOKS_AFTER
 from jobs.table_reader import literal, query
 from jobs.tables import read
