@@ -65,7 +65,7 @@ def _plan_one(row: dict[str, Any], tokenizer: PromptTokenizer, rule: RoundRule, 
 
 
 def _forecast(row: dict[str, Any], tokenizer: PromptTokenizer, rule: RoundRule, survival: Survival) -> Forecast:
-    if row["query_text"] is None:  # gone, or quarantined: nothing is scored, and only who is gone loses labels
+    if pd.isna(row["query_text"]):  # gone, or quarantined: nothing is scored, and only who is gone loses labels
         n_labels = 0 if pd.isna(row["n_labels"]) else int(row["n_labels"])
         lost = Figure(n_labels, float(n_labels), n_labels)
         return Forecast(**dict.fromkeys(FIGURES, _NOTHING) | {"label_changes": lost})

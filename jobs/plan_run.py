@@ -6,6 +6,7 @@ A refresh afterwards is another run, which pins what stands then.
 import uuid
 from typing import Any
 
+from jobs.ledger import PLANNED, append_event
 from jobs.local.connect_server import connect_server
 from jobs.run_job import run_job
 from jobs.run_price import ceilings_passed
@@ -29,4 +30,5 @@ def plan_run(settings: Settings, kind: str) -> dict[str, Any]:
         connected = unbounded.model_copy(update={"spark_connect_url": spark.url})
         for job in _JOBS:
             plan = run_job(job, {"run_id": run_id}, connected)
+    append_event(settings.tables, run_id, PLANNED, {})
     return plan | {"run_id": run_id, "above_ceiling": ceilings_passed(plan, settings)}

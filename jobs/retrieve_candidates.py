@@ -126,7 +126,7 @@ def to_candidates(sections: DataFrame, index_folder: str, k: int) -> DataFrame:
 def kept_candidates(candidates: DataFrame, scope: DataFrame, run_ids: Sequence[str]) -> DataFrame:
     """Return the candidates of earlier runs, which are named, that members keep; without run_id."""
     keeping = scope.where("keeps_candidates").select("member_id", F.col("stands_run_id").alias("run_id"))
-    of_runs = candidates.where(F.col("run_id").isin(*run_ids))  # partitions: the others are not read
+    of_runs = candidates.where(F.col("run_id").isin(*run_ids) if run_ids else F.lit(False))  # whole partitions
     return of_runs.join(keeping, ["run_id", "member_id"], "left_semi").drop("run_id")
 
 

@@ -33,7 +33,7 @@ def to_scope(
     present = profiles.withColumn("is_present", F.lit(True))
     joined = present.join(published, "member_id", "full").withColumn("reasons", _reasons(pins))
     wanted = joined.where(F.get("reasons", F.lit(0)).isin(*sorted(LOOKS_AFTER[pins.kind])))
-    keeps = _keeps_candidates(pins, retired_since) & F.col("stands.run_id").isin(*sorted(runs_with_candidates))
+    keeps = F.coalesce(_keeps_candidates(pins, retired_since, runs_with_candidates), F.lit(False))
     return wanted.select(
         "member_id",
         F.get("reasons", F.lit(0)).alias("reason"),
@@ -41,7 +41,7 @@ def to_scope(
         "profile_version",
         "profile_hash",
         F.col("stands.run_id").alias("stands_run_id"),
-        F.coalesce(keeps, F.lit(False)).alias("keeps_candidates"),
+        keeps.alias("keeps_candidates"),
         F.when(F.col("profile_hash").isNull(), None)
         .when(keeps, F.col("stands.retrieval_delta_version"))
         .otherwise(F.lit(pins.catalog_delta_version))
@@ -85,10 +85,12 @@ def _retrieves_alike(pins: Pins) -> Column:
     )
 
 
-def _keeps_candidates(pins: Pins, retired_since: Collection[int]) -> Column:
+def _keeps_candidates(pins: Pins, retired_since: Collection[int], run_ids: Collection[str]) -> Column:
+    if pins.kind == "weekly_full" or not retired_since or not run_ids:
+        return F.lit(False)
     beyond_entries = F.array_except("reasons", F.array(F.lit("catalog_changed"), F.lit("threshold")))
-    is_about_entries = F.lit(pins.kind != "weekly_full") & (F.size(beyond_entries) == 0)
-    return is_about_entries & F.col("stands.retrieval_delta_version").isin(*sorted(retired_since))
+    only_went = F.col("stands.retrieval_delta_version").isin(*sorted(retired_since))
+    return (F.size(beyond_entries) == 0) & only_went & F.col("stands.run_id").isin(*sorted(run_ids))
 
 
 def members_in_scope(spark: SparkSession, root: Path, run_id: str) -> DataFrame:

@@ -8,10 +8,13 @@ import pytest
 from mis_scoring.core.errors import EngineError
 from tests.dag_runs import run_dag
 
+PRICED = ("pairs_to_score", "pairs_reused", "tokens", "gpu_seconds", "cost", "labels_that_may_change")
+FIGURES = {name: {"min": 4, "expected": 6.5, "max": 8} for name in PRICED}
 Job = Callable[[dict[str, str], int], dict[str, Any]]
 RESULTS: dict[str, Any] = {
     "pin_inputs": {"run_id": "a-run"},
-    "plan_refresh": {"members": 2, "reasons": {"first_time": 2}, "pairs_at_most": 8},
+    "scope_members": {"members": 2},
+    "plan_refresh": {"members": 2, "reasons": {"first_time": 2}, "expected_by": {"basis": "a test"}, **FIGURES},
     "retrieve_candidates": {"members": 2},
     "start_engines": {"engines_ended": 0},
     "stop_engines": {"engines_ended": 1},
@@ -87,7 +90,8 @@ def test_a_day_without_a_change_scores_nothing_and_tells_nothing(jobs: Jobs) -> 
     jobs.results |= {"retrieve_candidates": {"members": 0}, "publish_labels": {"labels_version": None, "changes": {}}}
     state, _, _ = run_dag("daily_incremental", trigger_id="tuesday")
     assert state == "success" and told_of("labels") == before
-    assert jobs.names == ["pin_inputs", "plan_refresh", "retrieve_candidates", "publish_labels", "report_run"]
+    planned = ["pin_inputs", "scope_members", "retrieve_candidates", "plan_refresh"]
+    assert jobs.names == [*planned, "publish_labels", "report_run"]
     assert jobs.asked[0][1]["trigger_id"] == "tuesday"
 
 
@@ -128,16 +132,20 @@ def test_the_report_is_linked_from_its_task(jobs: Jobs) -> None:
         assert [value for value in session.scalars(links)] == ["/semlabel/reports/weekly_full/a-run"]
 
 
-def test_a_backfill_that_nobody_wants_to_approve_goes_on_by_itself(jobs: Jobs) -> None:
+def test_a_backfill_that_nobody_wants_to_approve_goes_on_by_itself(
+    jobs: Jobs, caplog: pytest.LogCaptureFixture
+) -> None:
     state, tasks, _ = run_dag("catalog_backfill")
     assert state == "success" and tasks["approve_plan"] == "success"
+    assert "| pairs to score | 4 | 6.5 | 8 |" in caplog.text and "Expected by a test." in caplog.text
 
 
 def test_a_promoted_labeler_is_told_and_its_next_run_planned_only(jobs: Jobs) -> None:
     before = told_of("labeler")
     state, _, _ = run_dag("labeler_promotion", labeler="challenger")
     assert state == "success"
-    assert jobs.names == ["evaluate_labeler", "gate_labeler", "promote_labeler", "pin_inputs", "plan_refresh"]
+    planned = ["pin_inputs", "scope_members", "retrieve_candidates", "plan_refresh"]
+    assert jobs.names == ["evaluate_labeler", "gate_labeler", "promote_labeler", *planned]
     assert jobs.asked[2][1] == {"run_id": "a-promotion", "version": "7"}
     assert told_of("labeler")[len(before) :] == [{"version": "7", "artifact_id": "abc", "previous_version": "6"}]
 
