@@ -35,7 +35,7 @@ def plan_figures(settings: Settings, pins: Pins, experience: Experience) -> dict
         "moved": _moved(root, pins),
         **figures,
         "gpu_seconds": seconds,
-        "cost": cost_of(seconds, tokens, settings.engines_usd_per_hour),
+        "cost": cost_of(seconds, settings.engines_usd_per_hour),
         "expected_by": {
             "basis": experience.basis,
             "run_id": experience.run_id,

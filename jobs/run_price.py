@@ -29,10 +29,10 @@ def seconds_of(tokens: Bounds, tokens_per_s: float | None) -> dict[str, float | 
     return {bound: _times(tokens[bound], None if not tokens_per_s else 1.0 / tokens_per_s, 1) for bound in BOUNDS}
 
 
-def cost_of(seconds: Bounds, tokens: Bounds, usd_per_hour: float | None) -> dict[str, float | None]:
-    """Return the rent of the engines for so long, USD; no token costs nothing, whatever is known."""
+def cost_of(seconds: Bounds, usd_per_hour: float | None) -> dict[str, float | None]:
+    """Return the rent of the engines for so long, USD; no time costs nothing."""
     rent = None if usd_per_hour is None else usd_per_hour / 3600
-    return {bound: 0.0 if tokens[bound] == 0 else _times(seconds[bound], rent, 4) for bound in BOUNDS}
+    return {bound: _times(seconds[bound], rent, 4) for bound in BOUNDS}
 
 
 def _times(amount: float | None, rate: float | None, digits: int) -> float | None:

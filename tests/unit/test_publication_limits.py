@@ -131,11 +131,11 @@ def test_a_plan_is_priced_by_speed_and_rent() -> None:
     tokens = {"min": 0, "expected": 7200, "max": 14_400}
     seconds = seconds_of(tokens, 2.0)
     assert seconds == {"min": 0.0, "expected": 3600.0, "max": 7200.0}
-    assert cost_of(seconds, tokens, 3.0) == {"min": 0.0, "expected": 3.0, "max": 6.0}
+    assert cost_of(seconds, 3.0) == {"min": 0.0, "expected": 3.0, "max": 6.0}
     unknown = seconds_of(tokens, None)
     assert unknown == {"min": 0.0, "expected": None, "max": None}
-    assert cost_of(unknown, tokens, 3.0) == unknown, "nothing to score costs nothing, whatever is known"
-    assert cost_of(seconds, tokens, None) == unknown
+    assert cost_of(unknown, 3.0) == unknown, "nothing to score costs nothing, whatever is known"
+    assert cost_of(seconds, None) == unknown
 
 
 @pytest.mark.parametrize(

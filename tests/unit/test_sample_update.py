@@ -35,11 +35,12 @@ CONCEPT = Concept(
         ("store wine properly store wine carefully Keep wine.", "store wine properly"),
         ("stow wine store wine properly Keep wine.", "stow wine"),
         ("keep wine cool store wine carefully Keep wine.", "keep wine cool"),
+        ("keep wine cool stow wine store wine carefully Keep wine.", "keep wine cool"),
         ("keep store wine carefully Keep wine.", None),
         ("keep wine and keep beer store wine carefully Keep wine.", None),
         ("keep wine cool Keep wine.", None),
     ],
-    ids=["as it was", "an alternative", "another", "one word", "two labels", "no end"],
+    ids=["as it was", "an alternative", "another", "the first of two", "one word", "two labels", "no end"],
 )
 def test_a_later_label_ends_where_a_known_one_begins(text: str, label: str | None) -> None:
     assert later_label(CONCEPT, text) == label
