@@ -18,12 +18,12 @@ from airflow.sdk import Param, dag
 
 from semlabel_dags.assets import CATALOG
 from semlabel_dags.plan_approval import PlanApproval
-from semlabel_dags.refresh import DAG_SETTINGS, refresh_steps
+from semlabel_dags.refresh import DAG_SETTINGS, RECOMPUTE, refresh_steps
 
 ASK = Param(None, type=["null", "boolean"], description="Ask a person first; unset: as the deployment says.")
 
 
-@dag(schedule=[CATALOG], params={"approve_plan": ASK}, tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
+@dag(schedule=[CATALOG], params={"approve_plan": ASK} | RECOMPUTE, tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
 def catalog_backfill() -> None:
     """Declare the tasks; see the module's text."""
     refresh_steps("catalog_backfill", before_spending=[PlanApproval(task_id="approve_plan")])

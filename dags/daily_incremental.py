@@ -17,14 +17,14 @@ caught up by the next run.
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, dag
 
 from semlabel_dags.assets import PROFILES
-from semlabel_dags.refresh import DAG_SETTINGS, refresh_steps
+from semlabel_dags.refresh import DAG_SETTINGS, RECOMPUTE, refresh_steps
 
 AT_NIGHT_OR_ON_CHANGE = AssetOrTimeSchedule(
     timetable=CronTriggerTimetable("0 3 * * *", timezone="UTC"), assets=[PROFILES]
 )
 
 
-@dag(schedule=AT_NIGHT_OR_ON_CHANGE, tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
+@dag(schedule=AT_NIGHT_OR_ON_CHANGE, params=RECOMPUTE, tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
 def daily_incremental() -> None:
     """Declare the tasks; see the module's text."""
     refresh_steps("daily_incremental")

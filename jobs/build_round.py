@@ -1,8 +1,9 @@
 """Build the rows of one round: each eligible member's query, the items still to be scored, and the reused pairs.
 
 A member is eligible for round r when round r-1 said `goes_on`; everyone with candidates is for round 0. A pair whose
-judgment exists for this scorer is reused, whatever run it came from: its score depends on the pair alone. A candidate
-that has been retired since it was retrieved keeps its slot: it is not in the round, and nothing moves up.
+judgment exists for this scorer is reused, whatever run it came from: its score depends on the pair alone. A run that
+recomputes reuses none that is older than its own generation. A candidate that has been retired since it was retrieved
+keeps its slot: it is not in the round, and nothing moves up.
 """
 
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     candidates = _candidates_of_round(spark, root, pins, params.round)
     queries = to_queries(read(spark, root, PROFILES, version=pins.profiles_delta_version), candidates, layout)
     entries = usable_catalog(read(spark, root, CATALOG, version=pins.catalog_delta_version))
-    known = usable_judgments(spark, root, pins.scorer_id, queries, n_queries=n_in_scope(root, pins.run_id))
+    known = usable_judgments(spark, root, pins, queries, n_queries=n_in_scope(root, pins.run_id))
     rows = to_round_rows(rendered(candidates, queries, entries, layout), known).withColumns(
         {"run_id": F.lit(pins.run_id), "round": F.lit(params.round)}
     )

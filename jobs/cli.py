@@ -19,6 +19,7 @@ from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
 from jobs.settings import Settings
+from jobs.undo_cli import add_commands as add_undo_commands
 
 app = typer.Typer(
     help="Keep LLM-made labels of a population fresh, cheap, explainable and right.",
@@ -97,6 +98,9 @@ def load(
 def refresh(
     kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
     candidates: Annotated[int | None, typer.Option(min=1, help="K, for this run.")] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Score every pair anew, in a new generation of judgments.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a refresh through Airflow in the foreground, and end with its summary."""
@@ -105,7 +109,7 @@ def refresh(
 
     changes = {} if candidates is None else {"candidates_per_member": candidates}
     settings = Settings().model_copy(update=changes)
-    report = run_refresh(settings, kind)
+    report = run_refresh(settings, kind, recompute=recompute)
     emit(as_json, report, lambda: print_report(report, settings))
 
 
@@ -168,14 +172,18 @@ def runs(
     limit: Annotated[int, typer.Option(min=1, help="How many runs.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs, newest first, or show one."""
+    """List the runs, newest first, and the holds that stand; or show one run."""
+    from jobs.input_hold import show_holds
     from jobs.list_runs import list_runs, show_run
     from jobs.render import print_run, print_runs
+    from jobs.render_undo import print_holds
 
     settings = Settings()
     if run_id is None:
-        found = list_runs(settings, limit=limit)
+        found, holds = list_runs(settings, limit=limit), show_holds(settings.tables)
         emit(as_json, found, lambda: print_runs(found))
+        if not as_json:
+            print_holds(holds)
     else:
         shown = show_run(settings, run_id)
         emit(as_json, shown, lambda: print_run(shown))
@@ -192,6 +200,9 @@ def approve(
 
     approved = approve_run(Settings(), run_id)
     emit(as_json, approved, lambda: print_approved(approved))
+
+
+add_undo_commands(app)
 
 
 @app.command()

@@ -19,8 +19,6 @@ from mis_scoring.ray_data.staging import STAGED_SCORES, scores_folder
 from mis_scoring.ray_data.summary import summarise
 from schemas.judgments import JUDGMENTS
 
-GENERATION = 0  # a recompute would open the next one
-
 
 def commit_scores(spark: SparkSession, root: Path, staging: Path, pins: Pins, round: int) -> dict[str, Any]:
     """Append the round's new judgments and set the rows that failed aside.
@@ -57,7 +55,7 @@ def to_judgments(staged: DataFrame, pins: Pins) -> DataFrame:
         F.lit(pins.scorer_id).alias("scorer_id"),
         "query_hash",
         F.col("item.item_hashes").alias("item_hash"),
-        F.lit(GENERATION).alias("generation"),
+        F.lit(pins.generation).alias("generation"),
         margin.alias("margin"),
         (1 / (1 + F.exp(-margin))).alias("score"),
         F.col("item.is_reference").alias("is_reference"),

@@ -26,9 +26,14 @@ def published_coverage(spark: SparkSession, root: Path, *, members: DataFrame | 
     Args:
         members: only of these (member_id), where they are few.
     """
-    took_effect = spark.createDataFrame(sorted(publications(root).items()), "run_id string, publication bigint")
-    rows = read(spark, root, COVERAGE).join(F.broadcast(took_effect), "run_id")
+    rows = of_published_runs(spark, root, read(spark, root, COVERAGE))
     return to_published(rows if members is None else rows.join(members, "member_id", "left_semi"))
+
+
+def of_published_runs(spark: SparkSession, root: Path, rows: DataFrame) -> DataFrame:
+    """Keep the rows of published runs, each with the `publication` (version of `labels`) from which its run holds."""
+    took_effect = spark.createDataFrame(sorted(publications(root).items()), "run_id string, publication bigint")
+    return rows.join(F.broadcast(took_effect), "run_id")
 
 
 def to_published(coverage: DataFrame) -> DataFrame:

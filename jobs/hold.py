@@ -1,4 +1,4 @@
-"""Hold a publication that is past a limit until a person has approved it.
+"""Hold a publication that is past a limit until a person has approved it. (A *hold* on inputs: `jobs.input_hold`.)
 
 Looks at the run's own rows, and once at the entries of all published labels (one column); needs no Spark.
 """

@@ -22,7 +22,8 @@ def to_changes(
     Args:
         found: labels of this run, without `since_run_id`.
         published: labels before it.
-        members: coverage rows of this run that may be published: only their labels may change.
+        members: coverage rows of this run that may be published: only their labels may change. With `cause`, why other
+            judgments may have been taken of the same pairs, or null.
         entries: (qualification_id, status, item_hash, is_quarantined) of the pinned catalog.
         earlier: the coverage that the members' labels stood on before this run.
     """
@@ -30,7 +31,9 @@ def to_changes(
     after = _packed(found.withColumn("since_run_id", F.lit(None).cast("string")), "after")
     joined = before.join(after, ["member_id", "qualification_id"], "full")
     joined = joined.where(_differs()).join(entries, "qualification_id", "left")
-    joined = joined.join(_pins(members, "now"), "member_id").join(_pins(earlier, "earlier"), "member_id", "left")
+    joined = joined.join(_pins(members, "now", "cause"), "member_id").join(
+        _pins(earlier, "earlier"), "member_id", "left"
+    )
     return joined.where(~_is_kept()).select(
         "member_id",
         "qualification_id",
@@ -45,9 +48,9 @@ def _packed(labels: DataFrame, name: str) -> DataFrame:
     return labels.select("member_id", "qualification_id", F.struct(*_NAMES).alias(name))
 
 
-def _pins(coverage: DataFrame, prefix: str) -> DataFrame:
+def _pins(coverage: DataFrame, prefix: str, *more: str) -> DataFrame:
     columns = ("profile_hash", "catalog_version", "artifact_id", "scorer_id", "stop_reason")
-    return coverage.select("member_id", *(F.col(name).alias(f"{prefix}_{name}") for name in columns))
+    return coverage.select("member_id", *(F.col(name).alias(f"{prefix}_{name}") for name in columns), *more)
 
 
 def _differs() -> Column:
@@ -72,7 +75,7 @@ def _change() -> Column:
 
 
 def _reason() -> Column:
-    """The first cause that holds: member, entry, profile, scorer, threshold, catalog, retrieval."""
+    """The first cause that holds: member, entry, profile, scorer, threshold, text, cause, catalog, retrieval."""
     is_new_member = F.col("earlier_artifact_id").isNull()
     profile_changed = ~F.col("now_profile_hash").eqNullSafe(F.col("earlier_profile_hash"))
     return (
@@ -84,6 +87,7 @@ def _reason() -> Column:
         .when(F.col("now_scorer_id") != F.col("earlier_scorer_id"), "scorer")
         .when(F.col("now_artifact_id") != F.col("earlier_artifact_id"), "threshold")
         .when(F.col("before.item_hash") != F.col("item_hash"), "catalog_text_changed")
+        .when(F.col("cause").isNotNull(), F.col("cause"))
         .when(F.col("now_catalog_version") != F.col("earlier_catalog_version"), "catalog_changed")
         .otherwise("retrieval_moved")
     )

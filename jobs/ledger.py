@@ -11,13 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError
-from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
-
+from jobs.append_row import append_row
 from jobs.pins import PINNED, Pins
-from jobs.table_path import table_path
 from jobs.table_reader import literal, pins_of, query
 from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
@@ -29,17 +24,8 @@ PLANNED = "planned"  # and no more was meant
 FAILED = "failed"
 
 
-@retry(
-    retry=retry_if_exception_type(CommitFailedError),
-    stop=stop_after_attempt(20),
-    wait=wait_random_exponential(max=5),
-    reraise=True,
-)
 def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any], *, attempt: int = 1) -> None:
     """Append one event; the first payload of a (run_id, event, attempt) stays."""
-    table, transaction = DeltaTable(table_path(root, RUNS)), f"{run_id}:{event}:{attempt}"
-    if table.transaction_version(transaction) is not None:
-        return
     row = {
         "run_id": run_id,
         "event": event,
@@ -47,12 +33,7 @@ def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any]
         "at": datetime.now(UTC),
         "payload": canonical_json(dict(payload)),
     }
-    write_deltalake(
-        table,
-        pa.Table.from_pylist([row], schema=RUNS.columns),
-        mode="append",
-        commit_properties=CommitProperties(app_transactions=[Transaction(transaction, 1)]),
-    )
+    append_row(root, RUNS, row, transaction=f"{run_id}:{event}:{attempt}")
 
 
 def event_payload(root: Path, run_id: str, event: str, *, attempt: int | None = None) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from jobs.errors import MissingRequirementError
+from jobs.input_hold import show_holds
 from jobs.ledger import APPROVED, HELD, PLANNED, PUBLISHED
 from jobs.pins import PINNED
 from jobs.settings import Settings
@@ -20,12 +21,13 @@ _STATES = (
 
 
 def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
-    """Return one line a run: state, pinned versions, counts; newest first."""
+    """Return one line a run: state, pinned versions, counts; newest first, and last each rollback whose hold stands."""
     newest = f"""
         SELECT run_id, max(at) AS last FROM runs WHERE run_id IN (SELECT run_id FROM runs WHERE event = 'pinned')
         GROUP BY run_id ORDER BY last DESC LIMIT {limit}"""  # table maintenance stands in the ledger too, and pins none
     ids = [row["run_id"] for row in query(settings.tables, newest, RUNS)]
-    return [_line(show_run(settings, run_id)) for run_id in ids]
+    with_hold = [hold["run_id"] for hold in reversed(show_holds(settings.tables))]
+    return [_line(show_run(settings, run_id)) for run_id in dict.fromkeys([*ids, *with_hold])]
 
 
 def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
@@ -48,6 +50,7 @@ def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
         "pins": next((event["payload"] for event in events if event["event"] == PINNED), {}),
         "events": [event for event in events if event["event"] != PINNED],
         "report": json.loads(report.read_text()) if report.exists() else None,
+        "hold": next((hold for hold in show_holds(settings.tables) if hold["run_id"] == run_id), None),
     }
 
 
@@ -61,6 +64,7 @@ def _line(run: dict[str, Any]) -> dict[str, Any]:
     return {
         "run_id": run["run_id"],
         "state": run["state"],
+        "hold": run["hold"] and run["hold"]["hold_id"],
         **{name: run["pins"][name] for name in kept},
         **report.get("counts", {}),
         "quality": report.get("quality"),

@@ -10,16 +10,20 @@ from jobs.pins import Pins
 from jobs.round_rule import is_accepted
 
 
-def to_coverage(scope: DataFrame, candidates: DataFrame, outcomes: DataFrame, pins: Pins) -> DataFrame:
+def to_coverage(
+    scope: DataFrame, candidates: DataFrame, rounds: DataFrame, outcomes: DataFrame, pins: Pins
+) -> DataFrame:
     """Return one row a member in scope, with the columns of `coverage`.
 
     Args:
-        scope, candidates, outcomes: of the run.
+        scope, candidates, rounds (`member_rounds`), outcomes: of the run.
     """
     is_gone = (F.col("reason") == "member_removed").alias("is_gone")
     members = scope.select("member_id", "profile_version", "profile_hash", "retrieval_delta_version", is_gone)
     proposed = candidates.groupBy("member_id").agg(F.count(F.lit(1)).cast("int").alias("candidates"))
+    queries = rounds.where("round = 0").select("member_id", "query_hash")
     joined = members.join(proposed, "member_id", "left").join(_judged(outcomes), "member_id", "left")
+    joined = joined.join(queries, "member_id", "left")
     return _with_state(joined, pins).withColumns(
         {
             "run_id": F.lit(pins.run_id),
@@ -31,6 +35,7 @@ def to_coverage(scope: DataFrame, candidates: DataFrame, outcomes: DataFrame, pi
             "retriever_id": F.lit(pins.retriever_id),
             "candidates_per_member": F.lit(pins.candidates_per_member),
             "pinned_at": F.lit(pins.pinned_at).cast("timestamp"),
+            "restored_run_id": F.lit(None).cast("string"),
         }
     )
 

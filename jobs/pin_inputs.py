@@ -20,10 +20,12 @@ from jobs.published_event import repair_published_events
 from jobs.rules.scope import LOOKS_AFTER
 from jobs.settings import Settings
 from jobs.table_admin import create_missing, current_version, require
+from jobs.table_reader import literal, query
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError
 from schemas.catalog import CATALOG
 from schemas.every import RUN_TABLES
+from schemas.judgments import JUDGMENTS
 from schemas.profiles import PROFILES
 
 MAX_ROUNDS = 16  # as many rounds as the DAGs declare
@@ -32,10 +34,11 @@ _SNAPSHOT_ATTEMPTS = 100  # of milliseconds each
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """What a trigger says: the kind of run and its own identity."""
+    """What a trigger says: the kind of run, its own identity, and whether to score anew what is judged already."""
 
     kind: str
     trigger_id: str
+    recompute: bool = False
 
 
 def run(settings: Settings, params: Params) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
     labeler = pin_labeler(settings)
     _require_few_rounds(settings, labeler.artifact)
     root = settings.tables
-    profiles_delta_version, catalog_delta_version, pinned_at = _snapshot(root)
+    profiles_delta_version, catalog_delta_version, pinned_at = snapshot(root)
     unvalidated_reason = _unvalidated_reason(settings, labeler)
     return Pins(
         run_id=run_id,
@@ -83,10 +86,11 @@ def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
         engine=settings.engine,
         is_validated=not unvalidated_reason,
         unvalidated_reason=unvalidated_reason,
+        generation=_next_generation(root, labeler.artifact.scorer_id) if params.recompute else 0,
     )
 
 
-def _snapshot(root: Path) -> tuple[int, int, datetime]:
+def snapshot(root: Path) -> tuple[int, int, datetime]:
     """Return the versions of profiles and catalog, and a time at which both were the current ones."""
     for _ in range(_SNAPSHOT_ATTEMPTS):
         versions = _input_versions(root)
@@ -97,6 +101,12 @@ def _snapshot(root: Path) -> tuple[int, int, datetime]:
         f"profiles or catalog under {root} moved at each of {_SNAPSHOT_ATTEMPTS} looks: write them in fewer commits, "
         "or start the run again when they are written."
     )
+
+
+def _next_generation(root: Path, scorer_id: str) -> int:
+    """Return the generation after all that have a judgment by the scorer; at least 1."""
+    sql = f"SELECT max(generation) AS newest FROM judgments WHERE scorer_id = {literal(scorer_id)}"
+    return int(query(root, sql, JUDGMENTS)[0]["newest"] or 0) + 1
 
 
 def _input_versions(root: Path) -> tuple[int, int]:

@@ -14,7 +14,10 @@ class Pins:
     Attributes:
         catalog_version: content digest of the whole catalog; `catalog_delta_version` is where it was read.
         artifact_folder: the labeler's artifact under the staging root, its digests checked.
-        pinned_at: UTC, ISO 8601. Orders the artifacts of two runs: an alias may move back to an older version.
+        pinned_at: UTC, ISO 8601. Orders the artifacts of two runs: an alias may move back to an older version. The run
+            leaves out the judgments that were revoked by then.
+        generation: of the judgments that the run makes; it reuses none of an older one. 0, unless it recomputes.
+        rolls_back: the run that a rollback undoes, else empty; `is_forced`: also where a newer run has published since.
     """
 
     run_id: str
@@ -37,6 +40,9 @@ class Pins:
     engine: str
     is_validated: bool
     unvalidated_reason: str
+    generation: int = 0
+    rolls_back: str = ""
+    is_forced: bool = False
 
     @property
     def n_rounds(self) -> int:

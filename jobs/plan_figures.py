@@ -24,7 +24,8 @@ def plan_figures(settings: Settings, pins: Pins, experience: Experience) -> dict
     root = settings.tables
     figures = _figures(root, pins)
     tokens = figures["tokens"]
-    seconds = seconds_of(tokens, measured_tokens_per_s(root, pins))
+    speed = measured_tokens_per_s(root, scorer_id=pins.scorer_id, engine=pins.engine)
+    seconds = {bound: seconds_of(tokens[bound], speed) for bound in BOUNDS}
     reasons = _reasons(root, pins)
     return {
         "kind": pins.kind,
@@ -35,7 +36,7 @@ def plan_figures(settings: Settings, pins: Pins, experience: Experience) -> dict
         "moved": _moved(root, pins),
         **figures,
         "gpu_seconds": seconds,
-        "cost": cost_of(seconds, settings.engines_usd_per_hour),
+        "cost": {bound: cost_of(seconds[bound], settings.engines_usd_per_hour) for bound in BOUNDS},
         "expected_by": {
             "basis": experience.basis,
             "run_id": experience.run_id,

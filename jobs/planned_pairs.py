@@ -46,7 +46,7 @@ def planned_rounds(spark: SparkSession, root: Path, pins: Pins, layout: PromptLa
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
     queries = to_queries(read(spark, root, PROFILES, version=pins.profiles_delta_version), candidates, layout)
     entries = usable_catalog(read(spark, root, CATALOG, version=pins.catalog_delta_version))
-    known = usable_judgments(spark, root, pins.scorer_id, queries, n_queries=n_in_scope(root, pins.run_id))
+    known = usable_judgments(spark, root, pins, queries, n_queries=n_in_scope(root, pins.run_id))
     labels = read(spark, root, LABELS).join(candidates.select("member_id"), "member_id", "left_semi")
     aside = read(spark, root, QUARANTINE, run_id=pins.run_id).where("table = 'catalog'")
     pairs = to_pairs(candidates, queries, with_tokens(entries, pins, layout), known, labels, aside)

@@ -3,28 +3,32 @@
 That commit is the moment the run takes effect. It is a compare-and-swap: computed against `labels` after n
 publications, as number n+1 of a transaction sequence that all publishers share, so of two that saw n one loses and
 computes again. A member whose published pins are newer is left out (superseded): a publisher that comes late never wins
-over a newer one. Past a limit the run is held, with its coverage and changes written and the labels as they were.
+over a newer one. Past a limit the run is held, with its coverage and changes written and the labels as they were. A
+rollback is published the same way; what it publishes comes from earlier runs (`jobs.restored_labels`).
 
 Work grows with the members in scope and their pairs. Read as a whole: the judgments of the scorer (three columns), the
 labels, the published coverage and the catalog; nothing of them is moved but the rows of members in scope.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from jobs.artifact_folder import load_artifact
 from jobs.coverage import published_coverage, standing
 from jobs.hold import hold_past_limits
+from jobs.input_hold import standing_holds
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
 from jobs.labels_commit import LabelsBase, LostRaceError, swap_labels
 from jobs.ledger import PUBLISHED, event_payload
 from jobs.member_outcomes import to_coverage, to_labels
+from jobs.on_hold import is_on_hold
 from jobs.pins import Pins
 from jobs.published_event import (
     append_published,
@@ -34,6 +38,9 @@ from jobs.published_event import (
     repair_published_events,
 )
 from jobs.rendering import item_text, text_hash
+from jobs.restored_labels import write_restored
+from jobs.rules.hold import Hold
+from jobs.rules.rollback import ROLLBACK
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
@@ -79,10 +86,14 @@ def _publish_once(spark: SparkSession, settings: Settings, pins: Pins) -> dict[s
         return repair_published_event(root, pins.run_id)
     base = LabelsBase.of(root)
     repair_published_events(root)  # a commit without its event would hide the coverage that it stands on
-    earlier = _compare_coverage(spark, root, pins)
-    _compare_labels(spark, root, pins, base, earlier)
+    if pins.kind == ROLLBACK:
+        write_restored(spark, root, pins, base)
+    else:
+        earlier = _compare_coverage(spark, root, pins)
+        _compare_labels(spark, root, pins, base, earlier)
     counts = count_by(root, LABEL_CHANGES, "change", pins.run_id)
-    hold_past_limits(settings, pins)
+    if pins.kind != ROLLBACK:  # a person has asked for it, and sees the counts
+        hold_past_limits(settings, pins)
     written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
     version = swap_labels(spark, root, pins.run_id, base, written) if counts else None
     return append_published(root, pins.run_id, version, counts, compared_with=base.version)
@@ -92,18 +103,21 @@ def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     """Write the run's coverage, and return the coverage that the labels of its members stood on before."""
     scope = read(spark, root, SCOPE, run_id=pins.run_id)
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
-    found = to_coverage(scope, candidates, read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id), pins)
+    rounds, outcomes = (read(spark, root, table, run_id=pins.run_id) for table in (MEMBER_ROUNDS, ROUND_OUTCOMES))
+    found = to_coverage(scope, candidates, rounds, outcomes, pins)
     # never cached: Spark would take it for that of a later version too
     published = published_coverage(spark, root, members=scope.select("member_id"))
     earlier = published.where("stands IS NOT NULL").select("stands.*")
-    replace(_with_standing(found, earlier), root, COVERAGE, run_id=pins.run_id)
+    replace(_with_standing(found, earlier, pins, standing_holds(root)), root, COVERAGE, run_id=pins.run_id)
     return earlier
 
 
-def _with_standing(coverage: DataFrame, earlier: DataFrame) -> DataFrame:
-    """Mark the members whose published pins are newer than the run's as left out."""
+def _with_standing(coverage: DataFrame, earlier: DataFrame, pins: Pins, holds: Sequence[Hold]) -> DataFrame:
+    """Mark as left out the members whose published pins are newer than the run's, and those on hold since its plan."""
+    is_gone = F.coalesce(F.col("mine.stop_reason") == "member_removed", F.lit(False))
+    on_hold = F.when(is_on_hold(is_gone, F.col("theirs.run_id"), pins, holds), "on_hold")
     joined = coverage.alias("mine").join(earlier.alias("theirs"), "member_id", "left")
-    reason = F.coalesce(standing("mine", "theirs"), F.col("mine.incomplete_reason"))
+    reason = F.coalesce(standing("mine", "theirs"), on_hold, F.col("mine.incomplete_reason"))
     marked = joined.select("mine.*", reason.alias("left_out")).drop("incomplete_reason")
     marked = marked.withColumnRenamed("left_out", "incomplete_reason")
     return marked.withColumn("is_complete", F.col("incomplete_reason").isNull())
@@ -111,7 +125,8 @@ def _with_standing(coverage: DataFrame, earlier: DataFrame) -> DataFrame:
 
 def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBase, earlier: DataFrame) -> None:
     """Write what the run changes of `labels` as they are at the base."""
-    members = read(spark, root, COVERAGE, run_id=pins.run_id, is_complete=True)
+    because = read(spark, root, SCOPE, run_id=pins.run_id).select("member_id", _cause(pins).alias("cause"))
+    members = read(spark, root, COVERAGE, run_id=pins.run_id, is_complete=True).join(because, "member_id")
     changes = to_changes(
         _found_labels(spark, root, pins, members),
         read(spark, root, LABELS, version=base.version),
@@ -122,9 +137,15 @@ def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBas
     replace(changes.withColumn("run_id", F.lit(pins.run_id)), root, LABEL_CHANGES, run_id=pins.run_id)
 
 
+def _cause(pins: Pins) -> Column:
+    """Why a run may take other judgments of the same pairs."""
+    undone = F.when(F.col("reason").isin("revoked", "rolled_back"), F.col("reason"))
+    return F.coalesce(undone, F.lit("recomputed" if pins.generation else None))
+
+
 def _found_labels(spark: SparkSession, root: Path, pins: Pins, members: DataFrame) -> DataFrame:
     rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id)
-    known = usable_judgments(spark, root, pins.scorer_id, rounds, n_queries=n_in_scope(root, pins.run_id))
+    known = usable_judgments(spark, root, pins, rounds, n_queries=n_in_scope(root, pins.run_id))
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
     return to_labels(judged_pairs(rounds, known), candidates, members, pins)
 

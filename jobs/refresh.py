@@ -28,9 +28,11 @@ from schemas.profiles import PROFILES
 log = logging.getLogger(__name__)
 
 
-def run_refresh(settings: Settings, kind: str) -> dict[str, Any]:
+def run_refresh(settings: Settings, kind: str, *, recompute: bool = False) -> dict[str, Any]:
     """Run a refresh to its end and return its report.
 
+    Args:
+        recompute: score every pair anew, in a new generation of judgments.
     Raises:
         DataError: there is no such DAG.
         MissingRequirementError: tables or jars are missing; nothing was started.
@@ -40,7 +42,7 @@ def run_refresh(settings: Settings, kind: str) -> dict[str, Any]:
     trigger_id = f"manual-{uuid.uuid4()}"
     run_id = run_id_of(kind, trigger_id, settings.environment)
     log.info("run %s: starting Spark and Airflow", run_id)
-    exit_code = _run_dag(settings, kind, trigger_id)
+    exit_code = _run_dag(settings, kind, {"trigger_id": trigger_id, "recompute": recompute})
     report = settings.reports / f"{run_id}.json"
     if exit_code != 0 or not report.exists():
         raise CheckFailedError(
@@ -50,13 +52,12 @@ def run_refresh(settings: Settings, kind: str) -> dict[str, Any]:
     return dict(json.loads(report.read_text()))
 
 
-def _run_dag(settings: Settings, kind: str, trigger_id: str) -> int:
+def _run_dag(settings: Settings, kind: str, conf: dict[str, Any]) -> int:
     """Run the DAG in the foreground; what it needs starts beside it, since starting is what a small run waits for."""
-    conf = json.dumps({"trigger_id": trigger_id})
-    with connect_server(settings) as spark, _ray(settings) as ray_address:
+    with connect_server(settings) as spark, _ray(settings, scores_all=bool(conf["recompute"])) as ray_address:
         migrate(settings)
         env = _job_env(settings, spark.url, ray_address)
-        with started_airflow(settings, "dags", "test", kind, "--conf", conf, env=env) as airflow:
+        with started_airflow(settings, "dags", "test", kind, "--conf", json.dumps(conf), env=env) as airflow:
             spark.wait_until_listening()
             if spark.is_own:
                 _warm_up(settings, spark.url)
@@ -87,15 +88,15 @@ def _check_before(settings: Settings, kind: str) -> None:
 
 
 @contextmanager
-def _ray(settings: Settings) -> Iterator[str]:
+def _ray(settings: Settings, *, scores_all: bool) -> Iterator[str]:
     """Yield the address of a Ray that the rounds share, or none.
 
     A round that scores starts a Ray of its own where it is given none, which takes some 25 s. The first run scores in
-    every round; later ones reuse most judgments, and seldom need one.
+    every round, and so does one that recomputes; others reuse most judgments, and seldom need one.
     """
     judgments = table_path(settings.tables, JUDGMENTS)
-    is_first_run = not table_exists(settings.tables, JUDGMENTS) or DeltaTable(judgments).version() == 0
-    if settings.ray_address or not is_first_run:
+    scores_all = scores_all or not table_exists(settings.tables, JUDGMENTS) or DeltaTable(judgments).version() == 0
+    if settings.ray_address or not scores_all:
         yield settings.ray_address
     else:
         with ray_session(num_cpus=max(2, settings.engine_threads)) as address:

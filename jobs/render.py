@@ -72,6 +72,7 @@ def print_runs(runs: Sequence[dict[str, Any]]) -> None:
         ]
         f1 = _number((run["quality"] or {}).get("f1"))
         state = run["state"] if run["is_validated"] else f"{run['state']}, unvalidated"
+        state += ", its hold stands" if run["hold"] else ""
         table.add_row(run["run_id"], state, run["labeler_version"], *counts, f1, f"{run['seconds']:.1f}")
     Console(highlight=False, width=None if _console.is_terminal else 160).print(
         table if runs else "No runs yet: `semlabel refresh weekly_full` starts one."

@@ -7,7 +7,7 @@ import importlib
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
@@ -23,6 +23,7 @@ LABELER_JOBS = ("evaluate_labeler", "gate_labeler", "promote_labeler")
 ENGINE_JOBS = ("start_engines", "score_round", "stop_engines")
 PLAIN_JOBS = ("pin_inputs", *ENGINE_JOBS, "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
+_FLAGS = {"true": True, "false": False}
 
 
 def run_job(
@@ -86,6 +87,7 @@ def _run_with_spark(module: ModuleType, name: str, settings: Settings, params: A
 def parse_params(kind: type, values: Mapping[str, str], *, job: str) -> Any:
     """Build a job's `Params` from text, every fault listed at once."""
     known = {field.name: field.type for field in fields(kind)}
+    optional = {field.name for field in fields(kind) if field.default is not MISSING}
     faults = [
         f"unknown parameter {name}={value!r}; it takes {', '.join(known)}"
         for name, value in values.items()
@@ -94,12 +96,18 @@ def parse_params(kind: type, values: Mapping[str, str], *, job: str) -> Any:
     parsed: dict[str, Any] = {}
     for name, type_ in known.items():
         if name not in values:
-            faults.append(f"parameter {name} is missing")
+            if name not in optional:
+                faults.append(f"parameter {name} is missing")
         elif type_ in (int, "int"):
             if values[name].lstrip("-").isdigit():
                 parsed[name] = int(values[name])
             else:
                 faults.append(f"parameter {name}={values[name]!r} is no whole number")
+        elif type_ in (bool, "bool"):
+            if values[name].lower() in _FLAGS:
+                parsed[name] = _FLAGS[values[name].lower()]
+            else:
+                faults.append(f"parameter {name}={values[name]!r} is neither true nor false")
         else:
             parsed[name] = values[name]
     if faults:

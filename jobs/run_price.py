@@ -12,7 +12,7 @@ from typing import Any
 
 from jobs.errors import CeilingError
 from jobs.ledger import PUBLISHED
-from jobs.pins import PINNED, Pins
+from jobs.pins import PINNED
 from jobs.settings import Settings
 from jobs.table_reader import query
 from schemas.runs import RUNS
@@ -20,19 +20,15 @@ from schemas.runs import RUNS
 BOUNDS = ("min", "expected", "max")
 MEASURED_PAIRS = 1000  # fewer measure the start of an engine, not its speed
 
-Bounds = Mapping[str, float | None]
-"""min, expected, max; None where it is not known."""
 
-
-def seconds_of(tokens: Bounds, tokens_per_s: float | None) -> dict[str, float | None]:
+def seconds_of(tokens: float, tokens_per_s: float | None) -> float | None:
     """Return the seconds of the score stage, all engines of the deployment together; no token takes none."""
-    return {bound: _times(tokens[bound], None if not tokens_per_s else 1.0 / tokens_per_s, 1) for bound in BOUNDS}
+    return _times(tokens, None if not tokens_per_s else 1.0 / tokens_per_s, 1)
 
 
-def cost_of(seconds: Bounds, usd_per_hour: float | None) -> dict[str, float | None]:
-    """Return the rent of the engines for so long, USD; no time costs nothing."""
-    rent = None if usd_per_hour is None else usd_per_hour / 3600
-    return {bound: _times(seconds[bound], rent, 4) for bound in BOUNDS}
+def cost_of(seconds: float | None, usd_per_hour: float | None) -> float | None:
+    """Return the rent of the engines for so long, USD; no time costs nothing, whatever is known."""
+    return _times(seconds, None if usd_per_hour is None else usd_per_hour / 3600, 4)
 
 
 def _times(amount: float | None, rate: float | None, digits: int) -> float | None:
@@ -76,7 +72,7 @@ def refuse_above_ceiling(plan: Mapping[str, Any], settings: Settings) -> None:
         raise CeilingError("\n".join(found))
 
 
-def measured_tokens_per_s(root: Path, pins: Pins) -> float | None:
+def measured_tokens_per_s(root: Path, *, scorer_id: str, engine: str) -> float | None:
     """Return the speed of the score stage in the last published run with this scorer and engine that scored enough.
 
     Reads the ledger: some rows a run and round.
@@ -88,11 +84,11 @@ def measured_tokens_per_s(root: Path, pins: Pins) -> float | None:
     for events in reversed(list(runs.values())):
         rounds = [payload for event, payload in events.items() if event not in (PINNED, PUBLISHED)]
         pairs, seconds = (sum(payload[name] for payload in rounds) for name in ("scored", "seconds"))
-        is_like = PUBLISHED in events and all(events[PINNED][name] == getattr(pins, name) for name in _ALIKE)
-        if is_like and pairs >= MEASURED_PAIRS and seconds:
+        pins = events.get(PINNED, {})
+        is_alike = PUBLISHED in events and (pins.get("scorer_id"), pins.get("engine")) == (scorer_id, engine)
+        if is_alike and pairs >= MEASURED_PAIRS and seconds:
             return float(sum(payload["tokens"] for payload in rounds) / seconds)
     return None
 
 
 _SCORES = r"event LIKE 'round\_%\_score\_round'"
-_ALIKE = ("scorer_id", "engine")

@@ -1,13 +1,15 @@
 """Which members a run looks at, and why: `jobs.rules.scope` as columns, over all profiles and published coverage."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.on_hold import is_on_hold
 from jobs.pins import Pins
 from jobs.rendering import text_hash
+from jobs.rules.hold import Hold
 from jobs.rules.scope import LOOKS_AFTER
 from jobs.table_reader import literal, query
 from jobs.tables import read
@@ -19,6 +21,8 @@ def to_scope(
     published: DataFrame,
     pins: Pins,
     *,
+    revoked: DataFrame,
+    holds: Sequence[Hold] = (),
     retired_since: Collection[int] = (),
     runs_with_candidates: Collection[str] = (),
 ) -> DataFrame:
@@ -27,12 +31,16 @@ def to_scope(
     Args:
         profiles: `inputs.current_profiles` of the pinned version.
         published: `coverage.published_coverage`.
+        revoked: `revoked_members.revoked_members`.
+        holds: those that stand.
         retired_since: versions of `catalog` since which entries were only retired or removed.
         runs_with_candidates: whose candidates are still there.
     """
     present = profiles.withColumn("is_present", F.lit(True))
-    joined = present.join(published, "member_id", "full").withColumn("reasons", _reasons(pins))
-    wanted = joined.where(F.get("reasons", F.lit(0)).isin(*sorted(LOOKS_AFTER[pins.kind])))
+    marked = published.join(revoked.withColumn("is_revoked", F.lit(True)), "member_id", "left")
+    joined = present.join(marked, "member_id", "full").withColumn("reasons", _reasons(pins))
+    free = joined.where(~is_on_hold(F.col("is_present").isNull(), F.col("stands.run_id"), pins, holds))
+    wanted = free.where(F.get("reasons", F.lit(0)).isin(*sorted(LOOKS_AFTER[pins.kind])))
     keeps = F.coalesce(_keeps_candidates(pins, retired_since, runs_with_candidates), F.lit(False))
     return wanted.select(
         "member_id",
@@ -61,8 +69,10 @@ def _reasons(pins: Pins) -> Column:
     stands = F.col("stands").isNotNull()
     differences = F.array_compact(
         F.array(
+            F.when(F.coalesce("is_revoked", F.lit(False)), "revoked"),
             F.when(F.coalesce("is_open", F.lit(False)), "incomplete"),
             F.when(~stands, "first_time"),
+            F.when(F.col("stands.restored_run_id").isNotNull(), "rolled_back"),
             F.when(stands & ~F.col("profile_hash").eqNullSafe(F.col("stands.profile_hash")), "profile_changed"),
             F.when(F.col("stands.catalog_version") != pins.catalog_version, "catalog_changed"),
             F.when(F.col("stands.scorer_id") != pins.scorer_id, "scorer").when(

@@ -13,9 +13,12 @@ from pyspark.sql import functions as F
 
 from jobs.catalog_changes import retired_only_since
 from jobs.coverage import published_coverage
+from jobs.input_hold import standing_holds
 from jobs.inputs import current_profiles
 from jobs.pins import Pins
 from jobs.published_event import count_by
+from jobs.revoked_members import revoked_members
+from jobs.rules.hold import is_run_on_hold
 from jobs.scope import to_scope, without_erased
 from jobs.settings import Settings
 from jobs.standing_coverage import standing_coverage
@@ -39,17 +42,21 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     """Write `scope` of the run.
 
     Returns:
-        members, reasons (the first of each member), members_removed, members_keeping_candidates.
+        members, reasons (the first of each member), members_removed, members_keeping_candidates; is_on_hold: the pinned
+        labeler or catalog is.
     """
     root = settings.tables
     pins = pins_of(root, params.run_id)
     every_profile = current_profiles(read(spark, root, PROFILES, version=pins.profiles_delta_version))
     profiles = without_erased(every_profile, read(spark, root, ERASURES))
+    published, holds = published_coverage(spark, root), standing_holds(root)
     retired_since = _retired_since(root, pins)
     found = to_scope(
         profiles,
-        published_coverage(spark, root),
+        published,
         pins,
+        revoked=revoked_members(spark, root, published, pins),
+        holds=holds,
         retired_since=retired_since,
         runs_with_candidates=runs_with_rows(root, CANDIDATES) if retired_since else (),
     )
@@ -60,6 +67,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
         "members": sum(reasons.values()),
         "reasons": reasons,
         "members_removed": removed,
+        "is_on_hold": is_run_on_hold(pins.artifact_id, pins.catalog_version, holds),
         "members_keeping_candidates": count_by(root, SCOPE, "keeps_candidates", pins.run_id).get(True, 0),
     }
 

@@ -35,7 +35,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     pins = pins_of(root, params.run_id)
     committed = commit_scores(spark, root, settings.staging, pins, params.round)
     rows = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
-    known = usable_judgments(spark, root, pins.scorer_id, rows, n_queries=n_in_scope(root, pins.run_id))
+    known = usable_judgments(spark, root, pins, rows, n_queries=n_in_scope(root, pins.run_id))
     pairs = judged_pairs(rows, known)
     replace(to_outcomes(pairs, pins, params.round), root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)
     sql = f"""

@@ -14,9 +14,14 @@ COMMON_PROPERTIES = {"delta.enableDeletionVectors": "false"}
 
 
 def create_missing(root: Path, *tables: Table) -> None:
-    """Create the tables that are not there yet. Safe to race: the first one wins."""
+    """Create the tables that are not there yet, and the nullable columns that older code did not know.
+
+    Safe to race: the first one wins.
+    """
     for table in tables:
-        if not table_exists(root, table):
+        if table_exists(root, table):
+            _add_missing_columns(DeltaTable(table_path(root, table)), table)
+        else:
             (root / table.name).mkdir(parents=True, exist_ok=True)
             DeltaTable.create(
                 table_path(root, table),
@@ -26,6 +31,13 @@ def create_missing(root: Path, *tables: Table) -> None:
                 name=table.name,
                 configuration=COMMON_PROPERTIES | table.properties,
             )
+
+
+def _add_missing_columns(delta: DeltaTable, table: Table) -> None:
+    found = {field.name for field in delta.schema().fields}
+    new = [field for field in Schema.from_arrow(table.columns).fields if field.nullable and field.name not in found]
+    if new:
+        delta.alter.add_columns(new)
 
 
 def require(root: Path, *tables: Table) -> None:

@@ -19,6 +19,9 @@ COVERAGE = Table(
             required("member_id", TEXT),
             optional("profile_version", COUNT),  # null: the member is gone from `profiles`
             optional("profile_hash", TEXT),
+            optional(
+                "query_hash", TEXT
+            ),  # of the rendered query; with the scorer it names the judgments that were used
             required("profiles_delta_version", COUNT),
             required("catalog_version", TEXT),
             required("catalog_delta_version", COUNT),
@@ -39,7 +42,9 @@ COVERAGE = Table(
             ),  # ranks of the rounds that were walked: below it a pair has a judgment or an empty slot
             optional("stop_reason", TEXT),
             required("is_complete", FLAG),
-            optional("incomplete_reason", TEXT),  # quarantined, incomplete, superseded, conflicting
+            optional("incomplete_reason", TEXT),  # quarantined, incomplete, superseded, conflicting, on_hold
+            # a rollback's row: the run whose row it restates, or the rollback itself where nothing stood before
+            optional("restored_run_id", TEXT),
         ]
     ),
     partition_by=("run_id",),

@@ -5,6 +5,7 @@ from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
 from schemas.embeddings import EMBEDDINGS
 from schemas.erasures import ERASURES
+from schemas.holds import HOLDS
 from schemas.judgments import JUDGMENTS
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
@@ -13,6 +14,7 @@ from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.profiles import PROFILES
 from schemas.quarantine import QUARANTINE
 from schemas.reference import REFERENCE
+from schemas.revocations import REVOCATIONS
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.runs import RUNS
 from schemas.scope import SCOPE
@@ -34,5 +36,7 @@ RUN_TABLES = (
     LABEL_CHANGES,
     RUNS,
     QUARANTINE,
+    REVOCATIONS,
+    HOLDS,
     ERASURES,
 )

@@ -1,6 +1,7 @@
-"""One scored (query, item) pair, as a fact: never changed, only added. A null score is never stored.
+"""One scored (query, item) pair, as a fact: never changed, only added, or withdrawn by a row of `revocations`.
 
-Readers take one row a key: the newest generation, then the first committed (`jobs.judgments`).
+A null score is never stored. Readers take one row a key: revoked ones left out, the newest generation, then the first
+committed (`jobs.judgments`).
 """
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ JUDGMENTS = Table(
             required("scorer_id", TEXT),
             required("query_hash", TEXT),
             required("item_hash", TEXT),
-            required("generation", INT),
+            required("generation", INT),  # 0, or what `--recompute` opened
             required("margin", REAL),  # z(YES) - z(NO), computed in float32
             required("score", REAL),  # sigmoid(margin), in [0, 1]
             required("is_reference", FLAG),  # scored on its own by the reference (tie rule)

@@ -190,6 +190,7 @@ def _coverage(pinned: Pins, member: str, at: datetime) -> dict[str, Any]:
         "member_id": member,
         "profile_version": 1,
         "profile_hash": text_hash(PROFILE_TEXT.format(member)),
+        "query_hash": "query" if member == "ann" else f"query of {member}",
         "profiles_delta_version": pinned.profiles_delta_version,
         "catalog_version": pinned.catalog_version,
         "catalog_delta_version": pinned.catalog_delta_version,

@@ -1,9 +1,11 @@
 """Histories for the model, drawn from a seed: changes of the world; triggers lost, doubled, late and reordered."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
+from jobs.rules.labels import Label
+from jobs.rules.rollback import ROLLBACK
+from tests.refresh_model import CatalogEntry, Labeler, Profile, Rollback, Run, Store
 
 TEXTS = ("nurse", "welder", "singer", "coder")  # few, so that changes are taken back as well
 ITEMS = ("nursing", "welding", "singing", "coding", "baking", "driving")
@@ -16,24 +18,34 @@ KINDS = ("daily_incremental", "catalog_backfill", "weekly_full")
 class History:
     """One drawn history over a store: call `play`, then look at the store."""
 
-    def __init__(self, seed: int, *, kinds: Sequence[str] = KINDS, changes: Sequence[str] = ("profile",)) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        kinds: Sequence[str] = KINDS,
+        changes: Sequence[str] = ("profile",),
+        undoes: bool = False,
+    ) -> None:
         self.draw = random.Random(seed)
-        self.store, self.kinds, self.changes = Store(), kinds, changes
+        self.store, self.kinds, self.changes, self.undoes = Store(), kinds, changes, undoes
+        self.overwritten: list[str] = []  # runs that changed a label while its member was on hold
         self.workers: list[Run] = []
         self.n_triggers = 0
         self.store.catalog.append({key: CatalogEntry(self.draw.choice(ITEMS), "active") for key in ENTRIES[:5]})
         self.store.profiles.append({key: Profile(self.draw.choice(TEXTS), 1) for key in MEMBERS[:4]})
 
     def play(self, n_events: int) -> None:
-        """Let events happen: a change, a trigger, a step of a worker, a death."""
+        """Let events happen: a change, a trigger, a step of a worker, a death; where it undoes, a person's acts too."""
+        events: list[Callable[[], None]] = [self._change, self._trigger, self._step, self._die]
+        weights = [3, 2, 9, 1]
+        if self.undoes:
+            events += [self._break_or_mend, self._revoke, self._roll_back, self._release]
+            weights += [1, 1, 2, 1]
         for _ in range(n_events):
-            happens: Callable[[], None] = self.draw.choices(
-                (self._change, self._trigger, self._step, self._die), weights=(3, 2, 9, 1)
-            )[0]
-            happens()
+            self.draw.choices(events, weights=weights)[0]()
 
     def end(self, *kinds: str) -> None:
-        """Repair what can't be used, let every worker finish or die, and run once more with nothing beside it."""
+        """Repair what can't be used, let every worker finish or die, release and revoke, and run once more, alone."""
         profiles = self.store.profiles[-1]
         self.store.profiles.append(
             {key: Profile(p.text or TEXTS[0], p.version + (p.text is None)) for key, p in profiles.items()}
@@ -42,6 +54,10 @@ class History:
         for worker in self.workers:
             if self.draw.random() < 0.8:
                 worker.finish()
+        self.store.engine = "good"
+        if self.undoes:
+            self.store.revoke(engine="broken")
+            self.store.holds.clear()
         for number, kind in enumerate(kinds):
             Run(self.store, kind, f"quiet-{number}").finish()
 
@@ -73,19 +89,23 @@ class History:
 
     def _trigger(self) -> None:
         """One, none or two workers; now and then the same trigger once more, much later."""
-        if self.workers and self.draw.random() < 0.15:
-            old = self.draw.choice(self.workers)
+        triggered = [worker for worker in self.workers if worker.kind != ROLLBACK]
+        if triggered and self.draw.random() < 0.15:
+            old = self.draw.choice(triggered)
             kind, trigger_id = old.run_id.rsplit("-", 1)
         else:
             self.n_triggers += 1
             kind, trigger_id = self.draw.choice(self.kinds), str(self.n_triggers)
         fails = {member: self.draw.random() < 0.1 for member in MEMBERS}
         for _ in range(self.draw.choices((1, 0, 2), weights=(7, 2, 1))[0]):
-            self.workers.append(Run(self.store, kind, trigger_id, fails=fails))
+            recompute = self.undoes and self.draw.random() < 0.3
+            self.workers.append(Run(self.store, kind, trigger_id, fails=fails, recompute=recompute))
 
     def _step(self) -> None:
         if open_ := [worker for worker in self.workers if not worker.is_done]:
-            self.draw.choice(open_).step()
+            worker, held = self.draw.choice(open_), self._held_labels()
+            worker.step()
+            self._compare_held(worker, held)
 
     def _die(self) -> None:
         if open_ := [worker for worker in self.workers if not worker.is_done]:
@@ -93,3 +113,37 @@ class History:
             worker.die()
             if self.draw.random() < 0.3:
                 self.workers.remove(worker)
+
+    def _break_or_mend(self) -> None:
+        self.store.engine = "good" if self.store.engine == "broken" else "broken"
+
+    def _revoke(self) -> None:
+        if self.store.commits:
+            self.store.revoke(run_id=self.draw.choice(self.store.commits))
+
+    def _roll_back(self) -> None:
+        committed = [run_id for run_id in self.store.commits if run_id in self.store.events]
+        if committed:
+            self.n_triggers += 1
+            undone, is_forced = self.draw.choice(committed[-3:]), self.draw.random() < 0.3
+            self.workers.append(Rollback(self.store, undone, str(self.n_triggers), is_forced=is_forced))
+
+    def _release(self) -> None:
+        if self.store.holds:
+            del self.store.holds[self.draw.choice(sorted(self.store.holds))]
+
+    def _held_labels(self) -> dict[str, dict[str, Label]]:
+        """Return the labels of each member that a rollback has restored and nobody has released."""
+        stands = {member: self.store.published(member).stands for member in MEMBERS} if self.store.holds else {}
+        held = {member for member, row in stands.items() if row is not None and row.run_id in self.store.holds}
+        return {
+            member: {key: label for (owner, key), label in self.store.labels.items() if owner == member}
+            for member in held
+        }
+
+    def _compare_held(self, worker: Run, held: Mapping[str, Mapping[str, Label]]) -> None:
+        """Only another rollback, or the removal of the member, may change what is on hold."""
+        for member, labels in held.items():
+            now = {key: label for (owner, key), label in self.store.labels.items() if owner == member}
+            if now != labels and now and worker.kind != ROLLBACK:
+                self.overwritten.append(worker.run_id)

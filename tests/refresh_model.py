@@ -1,23 +1,30 @@
 """A refresh over tables in memory: the rules of `jobs.rules` decide, everything else is as small as can be.
 
 A run is a chain of steps; between any two of them the world may change, another run may step, and this one may die.
-What a step leaves behind is what the real one leaves behind: pins, scope, candidates, judgments, coverage, one commit
-on the labels, an event.
+What a step leaves behind is what the real one leaves behind: pins, scope, candidates, coverage, one commit on the
+labels, an event.
 """
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 from jobs.rules import catalog as catalog_rules
+from jobs.rules import hold as hold_rules
 from jobs.rules import labels as label_rules
+from jobs.rules import revocation as revocation_rules
+from jobs.rules import rollback as rollback_rules
 from jobs.rules import scope as scope_rules
 from jobs.rules import standing as standing_rules
 from jobs.rules.catalog import EntryState
+from jobs.rules.hold import Hold
 from jobs.rules.labels import Entry, Label
+from jobs.rules.revocation import Judged, Revocation
 from jobs.rules.standing import Covered, MemberPins
 from mis_scoring.core.rounds import RoundRule
 
@@ -53,9 +60,19 @@ class Labeler(NamedTuple):
 
 Labels = dict[tuple[str, str], Label]
 Catalog = Mapping[str, CatalogEntry]
-Pair = tuple[str, str, str]  # scorer, profile text, item text
+Score = Callable[[str, str], float]
+"""(query, item) -> score."""
 
 
+class Judgment(NamedTuple):
+    """A row of `judgments` under its scorer, query and item."""
+
+    score: float
+    generation: int
+    source: Judged
+
+
+@cache
 def _draw(*parts: str) -> float:
     """A number in [0, 1) that only the parts decide."""
     return int.from_bytes(hashlib.sha256("|".join(parts).encode()).digest()[:4], "big") / 2**32
@@ -68,21 +85,15 @@ def retrieve(text: str, catalog: frozenset[tuple[str, CatalogEntry]]) -> tuple[s
     return tuple(key for key, _ in sorted(active, key=lambda item: (_draw("similarity", text, item[1]), item[0]))[:K])
 
 
-class Walked(NamedTuple):
-    """What walking a member's rounds finds: its labels, and the pairs that it takes."""
-
-    labels: dict[str, Label]
-    pairs: frozenset[Pair]
-
-
-def walk(text: str, candidates: tuple[str, ...], catalog: Catalog, labeler: Labeler) -> Walked:
-    """Walk the rounds and accept; a candidate that is not active any more leaves its slot empty."""
-    found, pairs = {}, set[Pair]()
+def evaluate(
+    text: str, candidates: tuple[str, ...], catalog: Catalog, labeler: Labeler, score_of: Score
+) -> dict[str, Label]:
+    """Return the labels of a profile: walk the rounds, accept. A candidate that went leaves its slot empty."""
+    found = {}
     for first in range(0, len(candidates), RULE.candidates_per_round):
         slots = [(key, catalog.get(key)) for key in candidates[first : first + RULE.candidates_per_round]]
         judged = [(key, entry.text) for key, entry in slots if entry is not None and entry.status == "active"]
-        pairs |= {(labeler.scorer_id, text, item) for _, item in judged}
-        scores = {key: (_draw(labeler.scorer_id, text, item), item) for key, item in judged}
+        scores = {key: (score_of(text, item), item) for key, item in judged}
         accepted = {key: pair for key, pair in scores.items() if pair[0] >= labeler.threshold}
         for key, (score, item) in accepted.items():
             found[key] = Label(
@@ -95,7 +106,7 @@ def walk(text: str, candidates: tuple[str, ...], catalog: Catalog, labeler: Labe
         outcome = RULE.outcome(judged=len(judged), accepted=len(accepted), missing=0, is_last_round=False)
         if outcome != "goes_on":
             break
-    return Walked(found, frozenset(pairs))
+    return found
 
 
 @dataclass
@@ -110,22 +121,44 @@ class Store:
     scope: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     retrieved: dict[str, dict[str, int | None]] = field(default_factory=dict)  # versions of the catalog
     candidates: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    judgments: set[Pair] = field(default_factory=set)
-    n_scored: int = 0  # a pair that two runs scored counts twice
     coverage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)  # published: the version of `labels` that stood then
     labels: Labels = field(default_factory=dict)
     commits: list[str] = field(default_factory=list)  # on `labels`: run ids
+    changes: dict[str, dict[tuple[str, str], tuple[Label | None, Label | None]]] = field(default_factory=dict)
+    engine: str = "good"
+    judgments: dict[tuple[str, str, str], list[Judgment]] = field(default_factory=lambda: defaultdict(list))
+    revocations: list[Revocation] = field(default_factory=list)
+    holds: dict[str, Hold] = field(default_factory=dict)
 
     def now(self) -> datetime:
         self.minutes += 1
         return EPOCH + timedelta(minutes=self.minutes)
 
-    def published(self, member_id: str) -> standing_rules.Published:
+    def published(self, member_id: str, *, before: float = math.inf) -> standing_rules.Published:
         return standing_rules.published(
             Covered(**self.coverage[run][member_id] | {"publication": publication})
             for run, publication in self.events.items()
-            if member_id in self.coverage[run]
+            if member_id in self.coverage[run] and publication < before
+        )
+
+    def is_revoked(self, member_id: str, as_of: datetime) -> bool:
+        stands, known = self.published(member_id).stands, [one for one in self.revocations if one.at <= as_of]
+        if stands is None or not known:
+            return False
+        of_query = (
+            judgment
+            for (scorer, query, _), found in self.judgments.items()
+            if (scorer, query) == (stands.scorer_id, stands.profile_hash)
+            for judgment in found
+        )
+        withdrawn = [revocation_rules.withdrawn_at(judgment.source, known) for judgment in of_query]
+        return revocation_rules.stands_on_revoked(stands.pinned_at, withdrawn)
+
+    def revoke(self, *, engine: str | None = None, run_id: str | None = None) -> None:
+        now = self.now()
+        self.revocations.append(
+            Revocation(revocation_id=str(now), fingerprint=engine, run_id=run_id, since=None, until=now, at=now)
         )
 
     def covered_members(self) -> set[str]:
@@ -136,17 +169,17 @@ class Store:
             self.events.setdefault(run_id, version)
 
     def expected(self, *, keeps_slots: bool = False) -> Labels:
-        """Label everyone from scratch.
+        """Label everyone from scratch, with an engine that is not broken.
 
         Args:
             keeps_slots: from the catalog that each member was retrieved from, if all that is active now was there then.
         """
-        found: Labels = {}
+        score_of, now, found = partial(_draw, self.labeler.scorer_id), self.catalog[-1], Labels()
         for member, profile in self.profiles[-1].items():
             if profile.text is not None:
-                version = self._retrieved_from(member) if keeps_slots else len(self.catalog) - 1
-                candidates = retrieve(profile.text, frozenset(self.catalog[version].items()))
-                labels = walk(profile.text, candidates, self.catalog[-1], self.labeler).labels
+                then = self.catalog[self._retrieved_from(member)] if keeps_slots else now
+                candidates = retrieve(profile.text, frozenset(then.items()))
+                labels = evaluate(profile.text, candidates, now, self.labeler, score_of)
                 found |= {(member, key): label for key, label in labels.items()}
         return found
 
@@ -155,7 +188,7 @@ class Store:
         version = None if stands is None else stands.retrieval_delta_version
         active = {key: entry for key, entry in now.items() if entry.status == "active"}
         if version is None or active.items() - self.catalog[version].items():
-            return len(self.catalog) - 1
+            return -1
         return version
 
     def retired_since(self, now: int) -> set[int]:
@@ -181,18 +214,27 @@ class Pinned(NamedTuple):
     catalog_version: int
     labeler: Labeler
     pinned_at: datetime
+    generation: int = 0
 
 
 class Run:
     """One worker of a run. `step` does the next thing; `die` forgets all that is not in the store."""
 
-    def __init__(self, store: Store, kind: str, trigger_id: str, *, fails: Mapping[str, bool] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        kind: str,
+        trigger_id: str,
+        *,
+        fails: Mapping[str, bool] | None = None,
+        recompute: bool = False,
+    ) -> None:
         self.store, self.kind, self.run_id = store, kind, f"{kind}-{trigger_id}"
-        self.fails = fails or {}
+        self.fails, self.recompute = fails or {}, recompute
         self.die()
 
     def die(self) -> None:
-        self._steps = [self._pin, self._scope, self._score, self._publish, self._commit, self._close]
+        self._steps = [self._pin, self._scope, self._publish, self._commit, self._close]
         self._base = 0
         self._changes: dict[tuple[str, str], Label | None] = {}
 
@@ -221,46 +263,39 @@ class Run:
             len(store.catalog) - 1,
             store.labeler,
             store.now(),
+            self._next_generation() if self.recompute else 0,
         )
         self._pins = store.pins.setdefault(self.run_id, pinned)
 
     def _scope(self) -> None:
         """Say who is looked at, and retrieve all who do not keep their candidates. The first scope stands."""
         store = self.store
+        if self.run_id in store.scope:
+            return
         members = {*store.profiles[self._pins.profiles_version], *store.covered_members()}
         reasons = {
-            member: scope_rules.scope_reasons(self.kind, self._now(member), store.published(member))
+            member: scope_rules.scope_reasons(
+                self.kind,
+                self._now(member),
+                store.published(member),
+                is_revoked=store.is_revoked(member, self._pins.pinned_at),
+                holds=store.holds.values(),
+            )
             for member in sorted(members)
         }
-        if self.run_id not in store.scope:
-            store.scope[self.run_id] = {member: why for member, why in reasons.items() if why}
-            retrieved = {member: self._retrieve(member, why) for member, why in store.scope[self.run_id].items()}
-            store.retrieved[self.run_id] = {member: version for member, (version, _) in retrieved.items()}
-            store.candidates[self.run_id] = {member: found for member, (_, found) in retrieved.items()}
+        found = {member: (why, *self._retrieve(member, why)) for member, why in reasons.items() if why}
+        store.scope[self.run_id] = {member: why for member, (why, _, _) in found.items()}
+        store.retrieved[self.run_id] = {member: version for member, (_, version, _) in found.items()}
+        store.candidates[self.run_id] = {member: candidates for member, (_, _, candidates) in found.items()}
 
     def _retrieve(self, member: str, why: tuple[Any, ...]) -> tuple[int | None, tuple[str, ...]]:
         """Return the version of the catalog that the candidates come from, and them."""
-        now, stands = self._pins.catalog_version, self.store.published(member).stands
+        now, stands, profile = self._pins.catalog_version, self.store.published(member).stands, self._profile(member)
         if stands and scope_rules.keeps_candidates(self.kind, why, stands, self.store.retired_since(now)):
             return stands.retrieval_delta_version, self.store.candidates[stands.run_id][member]
-        profile = self._profile(member)
         if profile is None or profile.text is None:
             return None, ()
         return now, retrieve(profile.text, frozenset(self._catalog().items()))
-
-    def _score(self) -> None:
-        """Score what has no judgment; who fails has none of it committed."""
-        for member in self.store.scope[self.run_id]:
-            if not self.fails.get(member):
-                new = self._walk(member).pairs - self.store.judgments
-                self.store.judgments |= new
-                self.store.n_scored += len(new)
-
-    def _walk(self, member: str) -> Walked:
-        profile = self._profile(member)
-        if profile is None or profile.text is None:
-            return Walked({}, frozenset())
-        return walk(profile.text, self.store.candidates[self.run_id][member], self._catalog(), self._pins.labeler)
 
     def _publish(self) -> None:
         """Compute against the labels that stand, and leave coverage behind."""
@@ -276,6 +311,7 @@ class Run:
         for member, row in rows.items():
             if row["is_complete"]:
                 self._compare(member)
+        store.changes[self.run_id] = {key: (store.labels.get(key), label) for key, label in self._changes.items()}
 
     def _commit(self) -> None:
         """Swap, if nobody else has since `_publish`."""
@@ -302,17 +338,47 @@ class Run:
         if profile is not None:
             state = "quarantined" if profile.text is None else "incomplete" if self.fails.get(member) else None
         mine = now or self._pinned(member, None)
-        reason = standing_rules.standing(mine, self.store.published(member).stands) or state
+        stands = self.store.published(member).stands
+        if hold_rules.is_on_hold(now, stands, self.store.holds.values()):
+            state = "on_hold"
+        reason = standing_rules.standing(mine, stands) or state
         state = {"candidates": K, "judged": 0, "is_complete": reason is None, "incomplete_reason": reason}
         return vars(mine) | state | {"retrieval_delta_version": self.store.retrieved[self.run_id][member]}
 
     def _compare(self, member: str) -> None:
-        profile, found = self._profile(member), self._walk(member).labels
+        profile = self._profile(member)
+        found: dict[str, Label] = {}
+        if profile is not None and profile.text is not None:
+            candidates = self.store.candidates[self.run_id][member]
+            found = evaluate(profile.text, candidates, self._catalog(), self._pins.labeler, self._judge)
         published = {key for owner, key in self.store.labels if owner == member}
         for key in sorted({*found, *published}):
             before, after = self.store.labels.get((member, key)), found.get(key)
             if label_rules.label_change(before, after, self._entry(key), is_member_removed=profile is None):
                 self._changes[member, key] = after
+
+    def _judge(self, text: str, item: str) -> float:
+        """Reuse what may be used, as of the pin; score the rest with the engine as it is."""
+        store, pins = self.store, self._pins
+        known = store.judgments[pins.labeler.scorer_id, text, item]
+        honoured = [one for one in store.revocations if one.at <= pins.pinned_at]
+        usable = [
+            judgment
+            for judgment in known
+            if judgment.generation >= pins.generation
+            and revocation_rules.withdrawn_at(judgment.source, honoured) is None
+        ]
+        if not usable:
+            broken = () if store.engine == "good" else (store.engine,)
+            source = Judged(engine=store.engine, run_id=self.run_id, judged_at=store.now())
+            usable = [Judgment(_draw(*broken, pins.labeler.scorer_id, text, item), pins.generation, source)]
+            known += usable
+        return max(usable, key=lambda judgment: judgment.generation).score
+
+    def _next_generation(self) -> int:
+        scorer_id = self.store.labeler.scorer_id
+        found = (j.generation for key, known in self.store.judgments.items() if key[0] == scorer_id for j in known)
+        return max(found, default=0) + 1
 
     def _catalog(self) -> dict[str, CatalogEntry]:
         return self.store.catalog[self._pins.catalog_version]
@@ -343,3 +409,79 @@ class Run:
             candidates_per_member=K,
             pinned_at=pins.pinned_at,
         )
+
+
+class Rollback(Run):
+    """One worker of a rollback: it takes the labels back to what they were before a run, and holds the members."""
+
+    def __init__(self, store: Store, rolls_back: str, trigger_id: str, *, is_forced: bool = False) -> None:
+        self.rolls_back, self.is_forced = rolls_back, is_forced
+        super().__init__(store, rollback_rules.ROLLBACK, trigger_id)
+
+    def die(self) -> None:
+        super().die()
+        self._steps.remove(self._scope)
+
+    def _pin(self) -> None:
+        is_first = self.run_id not in self.store.pins  # a hold that was released is not placed again
+        super()._pin()
+        if is_first:
+            self.store.holds[self.run_id] = Hold(hold_id=self.run_id, input="members", value=self.run_id)
+
+    def _publish(self) -> None:
+        store = self.store
+        if self.run_id in store.commits or self.run_id in store.events:
+            self._steps = [self._close]
+            return
+        self._base = len(store.commits)
+        store.repair_events()
+        rows = {member: self._restored(member) for member in self._covered()}
+        store.coverage[self.run_id] = {member: row for member, row in rows.items() if row is not None}
+        before = self._labels_before()
+        members = {member for member, row in store.coverage[self.run_id].items() if row["is_complete"]}
+        self._changes = {
+            key: label for key, label in before.items() if key[0] in members and store.labels.get(key) != label
+        }
+        store.changes[self.run_id] = {key: (store.labels.get(key), label) for key, label in self._changes.items()}
+
+    def _covered(self) -> list[str]:
+        return [member for member, row in self.store.coverage[self.rolls_back].items() if row["is_complete"]]
+
+    def _restored(self, member: str) -> dict[str, Any] | None:
+        """The coverage row of the rollback; None for a member who is gone."""
+        store, publication = self.store, self.store.events[self.rolls_back]
+        ran, stands = Covered(**store.coverage[self.rolls_back][member] | {"publication": 0}), store.published(member)
+        assert stands.stands is not None
+        fate = rollback_rules.member_fate(
+            ran,
+            stands.stands,
+            is_changed_since=any(
+                key[0] == member
+                for run, number in store.events.items()
+                if number > publication
+                for key in store.changes[run]
+            ),
+            is_present=self._profile(member) is not None,
+            is_forced=self.is_forced,
+        )
+        if fate == "gone":
+            return None
+        earlier = store.published(member, before=publication).stands
+        state: dict[str, Any] = {"run_id": self.run_id}
+        if fate == "restored":
+            origin = self.run_id if earlier is None else earlier.restored_run_id or earlier.run_id
+            row = vars(earlier or ran) | state | {"restored_run_id": origin}
+        else:
+            row = vars(ran) | state | {"is_complete": False, "incomplete_reason": "superseded", "restored_run_id": None}
+        return {name: value for name, value in row.items() if name != "publication"}
+
+    def _labels_before(self) -> Mapping[tuple[str, str], Label | None]:
+        """Of each label that the run or a later one has changed, what stood before."""
+        store, first = self.store, self.store.events[self.rolls_back]
+        runs = sorted((number, run) for run, number in store.events.items() if number >= first)
+        found: dict[tuple[str, str], Label | None] = {}
+        for _, run in runs:
+            for key, (before, _) in store.changes[run].items():
+                entry = self._entry(key[1])
+                found.setdefault(key, rollback_rules.restored_label(before, status=entry.status if entry else None))
+        return found

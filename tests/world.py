@@ -69,19 +69,21 @@ class World:
         content = pa.Table.from_pylist(list(rows), table.columns)
         write_deltalake(table_path(self.settings.tables, table), content, mode="overwrite")
 
-    def pin(self, trigger_id: str, kind: str = "weekly_full") -> str:
-        params = pin_inputs.Params(kind=kind, trigger_id=trigger_id)
+    def pin(self, trigger_id: str, kind: str = "weekly_full", *, recompute: bool = False) -> str:
+        params = pin_inputs.Params(kind=kind, trigger_id=trigger_id, recompute=recompute)
         return str(pin_inputs.run(self.settings, params)["run_id"])
 
-    def prepare(self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full") -> str:
+    def prepare(
+        self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full", recompute: bool = False
+    ) -> str:
         """Do all of a run but its plan, which nothing rests on, and its publication; returns its id."""
-        run_id = self.retrieve(trigger_id, kind=kind)
+        run_id = self.retrieve(trigger_id, kind=kind, recompute=recompute)
         self.score_rounds(run_id, rule)
         return run_id
 
-    def retrieve(self, trigger_id: str, *, kind: str = "weekly_full") -> str:
+    def retrieve(self, trigger_id: str, *, kind: str = "weekly_full", recompute: bool = False) -> str:
         """Pin, scope and retrieve; returns the run's id."""
-        run_id = self.pin(trigger_id, kind)
+        run_id = self.pin(trigger_id, kind, recompute=recompute)
         self.scope = scope_members.run(self.spark, self.settings, scope_members.Params(run_id=run_id))
         retrieve_candidates.run(self.spark, self.settings, retrieve_candidates.Params(run_id=run_id))
         return run_id
@@ -102,8 +104,10 @@ class World:
     def publish(self, run_id: str) -> dict[str, Any]:
         return publish_labels.run(self.spark, self.settings, publish_labels.Params(run_id=run_id))
 
-    def refresh(self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full") -> dict[str, Any]:
-        run_id = self.prepare(trigger_id, rule, kind=kind)
+    def refresh(
+        self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full", recompute: bool = False
+    ) -> dict[str, Any]:
+        run_id = self.prepare(trigger_id, rule, kind=kind, recompute=recompute)
         return self.publish(run_id) | {"run_id": run_id}
 
     def score(self, run_id: str, number: int, rule: Rule) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import BaseOperator, TaskGroup, chain
+from airflow.sdk import BaseOperator, Param, TaskGroup, chain
 
 from semlabel_dags.assets import NEW_LABELS
 from semlabel_dags.callbacks import report_failure
@@ -31,6 +31,7 @@ DAG_SETTINGS: dict[str, Any] = {
 
 # a trigger may name itself, else it is Airflow's run id
 TRIGGER_ID = "{{ dag_run.conf.get('trigger_id') or run_id }}"
+RECOMPUTE = {"recompute": Param(False, type="boolean", description="Score anew what is judged already.")}
 RUN_ID = "{{ ti.xcom_pull(task_ids='pin_inputs')['run_id'] }}"
 
 
@@ -62,7 +63,10 @@ def plan_steps(kind: str, **retrieval: Any) -> list[BaseOperator]:
 
 def pin_inputs(kind: str) -> BaseOperator:
     """Resolve the run's inputs."""
-    return job_task("pin_inputs", values={"kind": kind, "trigger_id": TRIGGER_ID})
+    return job_task(
+        "pin_inputs",
+        values={"kind": kind, "trigger_id": TRIGGER_ID, "recompute": "{{ params.get('recompute', False) }}"},
+    )
 
 
 def run_step(job: str, **kwargs: Any) -> BaseOperator:

@@ -39,6 +39,11 @@ def coverage_of(reader: Reader, moment: Moment, member_id: str) -> MemberCoverag
     )
 
 
+def evaluated_by(stands: dict[str, Any]) -> str:
+    """Return the run that retrieved and judged what a row of coverage says; a rollback restates another run's row."""
+    return str(stands["restored_run_id"] or stands["run_id"])
+
+
 def coverage_line(stands: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return how far the run judged the member: what an audit shows of a row."""
     names = ("run_id", "candidates_per_member", "candidates", "rounds", "judged", "accepted", "depth", "stop_reason")

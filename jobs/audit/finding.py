@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from jobs.audit.changes import changes_of, label_rows
-from jobs.audit.coverage import MemberCoverage
+from jobs.audit.coverage import MemberCoverage, evaluated_by
 from jobs.audit.moment import Moment
 from jobs.table_reader import Reader, equals
 from jobs.tombstone import Tombstone, reason_of
@@ -53,7 +53,7 @@ def find(
         return Finding(state="erased", reason=reason_of(tombstone))
     entry = reader.one(f"SELECT * FROM catalog WHERE {equals(qualification_id=qualification_id)}", CATALOG)
     label = next(iter(label_rows(reader, moment, member_id, qualification_id)), None)
-    runs = [row["run_id"] for row in (covered.stands,) if row] + ([label["published_run_id"]] if label else [])
+    runs = [evaluated_by(row) for row in (covered.stands,) if row] + ([label["published_run_id"]] if label else [])
     candidate = _candidate(reader, runs, member_id, qualification_id)
     if label is not None:
         state, reason = "accepted", "score >= threshold"
@@ -95,14 +95,16 @@ def _without_candidate(
 ) -> tuple[State, str]:
     if stands["stop_reason"] == "member_removed":
         return "not_evaluated", "the member is gone from profiles"
+    if stands["stop_reason"] == "rolled_back":
+        return "not_evaluated", f"{stands['run_id']} took the member back to before the first run that covered it"
     changes = changes_of(reader, moment, member_id, qualification_id)
     if changes and changes[-1]["reason"] in _ENTRY_GONE:
         return "not_in_catalog", f"removed by {changes[-1]['run_id']}: {changes[-1]['reason']}"
     if entry is None:
         return "not_in_catalog", "no such entry now; the catalog of an earlier version is not kept"
-    if stands["candidates"] and not _has_candidates(reader, stands["run_id"], member_id):
+    if stands["candidates"] and not _has_candidates(reader, evaluated_by(stands), member_id):
         days = CANDIDATES.kept_days
-        return "unknown", f"no label; the candidates of {stands['run_id']} were kept {days} days, and are gone"
+        return "unknown", f"no label; the candidates of {evaluated_by(stands)} were kept {days} days, and are gone"
     depth = stands["candidates_per_member"]
     return "not_evaluated", f"not among the {depth} candidates that retrieval proposed"
 

@@ -7,6 +7,7 @@ are the texts that the run read.
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.audit.coverage import evaluated_by
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import PromptLayout
@@ -41,7 +42,7 @@ def hashes_in_run(
         stands: the run's coverage of the member.
         layout: of the run's artifact.
     """
-    where = equals(run_id=stands["run_id"], member_id=stands["member_id"])
+    where = equals(run_id=evaluated_by(stands), member_id=stands["member_id"])
     columns = "query_hash, item_ids, item_hashes, reused_ids, reused_hashes"
     rows = reader.rows(f"SELECT {columns} FROM member_rounds WHERE {where}", MEMBER_ROUNDS)
     for row in rows:

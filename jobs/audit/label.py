@@ -7,7 +7,7 @@ from jobs.audit.moment import moment_of
 from jobs.audit.retention import taken_away
 from jobs.audit.runs import cost_of, run_line
 from jobs.audit.sources import Sources, read_sources
-from jobs.audit.staleness import stale_member, stale_pair
+from jobs.audit.staleness import stale_judgment, stale_member, stale_pair
 from jobs.settings import Settings
 from jobs.table_reader import Reader
 
@@ -57,7 +57,7 @@ def _stale(reader: Reader, sources: Sources, member_id: str) -> list[dict[str, s
     found, publication = sources.found, sources.moment.last
     last = sources.ledgers.get(publication.run_id) if publication else None
     of_pair = stale_pair(found.entry, found.label, layout) if found.label else []
-    return [*stale_member(reader, sources.covered, last, member_id), *of_pair]
+    return [*stale_member(reader, sources.covered, last, member_id), *of_pair, *stale_judgment(sources.judgment)]
 
 
 def _decision(sources: Sources) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.audit.artifact import ArtifactContent, artifact_of
-from jobs.audit.coverage import MemberCoverage, coverage_of
+from jobs.audit.coverage import MemberCoverage, coverage_of, evaluated_by
 from jobs.audit.finding import Finding, find
 from jobs.audit.hashes import PairHashes, hashes_in_run, hashes_of_label
 from jobs.audit.judgment import judgment_of
@@ -47,7 +47,7 @@ def read_sources(reader: Reader, settings: Settings, moment: Moment, member_id: 
     tombstone = tombstone_of(reader, member_id)
     found = find(reader, moment, covered, member_id, qualification_id, tombstone=tombstone)
     ledgers = ledgers_of(reader, _run_ids(moment, covered, found))
-    decided_by = found.label["published_run_id"] if found.label else covered.stands and covered.stands["run_id"]
+    decided_by = found.label["published_run_id"] if found.label else covered.stands and evaluated_by(covered.stands)
     pins = pins_in(ledgers.get(decided_by)) if decided_by else None
     artifact = artifact_of(settings, pins) if pins else ArtifactContent(content=None)
     hashes, judgment = _judged(reader, moment, covered, found, qualification_id, artifact)
@@ -70,7 +70,7 @@ def read_sources(reader: Reader, settings: Settings, moment: Moment, member_id: 
 def _run_ids(moment: Moment, covered: MemberCoverage, found: Finding) -> set[str]:
     of_label = ("judged_run_id", "published_run_id", "since_run_id")
     ids = {found.label[name] for name in of_label} if found.label else set()
-    ids |= {covered.stands["run_id"]} if covered.stands else set()
+    ids |= {covered.stands["run_id"], evaluated_by(covered.stands)} if covered.stands else set()
     return ids | ({moment.last.run_id} if moment.last else set())
 
 
@@ -88,7 +88,7 @@ def _judged(
     elif found.state == "rejected" and covered.stands is not None:
         stands = covered.stands
         hashes = hashes_in_run(reader, stands, found.entry, qualification_id, artifact.layout)
-        scorer_id, judged_run_id, until = stands["scorer_id"], None, moment.publications[stands["run_id"]].at
+        scorer_id, judged_run_id, until = stands["scorer_id"], None, moment.publications[evaluated_by(stands)].at
     else:
         return _NOTHING, None
     if hashes.query_hash is None or hashes.item_hash is None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from jobs.audit.coverage import MemberCoverage
 from jobs.audit.runs import pins_in
+from jobs.rules.rollback import ROLLBACK
 from jobs.run_ledger import RunLedger
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
@@ -22,7 +23,7 @@ def stale_member(
     """
     reasons = _left_out(reader, covered, member_id)
     if covered.stands is not None:
-        reasons |= _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
+        reasons |= _restored(covered.stands) | _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
     return _as_rows(reasons)
 
 
@@ -42,6 +43,13 @@ def stale_pair(
     return _as_rows({"catalog_text_changed": "the entry has another text than the one that was judged"})
 
 
+def stale_judgment(judgment: dict[str, Any] | None) -> list[dict[str, str]]:
+    """Return a row where the judgment behind a label or a rejection was revoked, and no run has repaired it yet."""
+    if judgment is None or judgment["revocation"] is None:
+        return []
+    return _as_rows({"revoked": f"{judgment['revocation']['revocation_id']}: {judgment['revocation']['reason']}"})
+
+
 def _as_rows(reasons: dict[str, str]) -> list[dict[str, str]]:
     return [{"code": code, "reason": reason} for code, reason in reasons.items()]
 
@@ -56,6 +64,12 @@ def _left_out(reader: Reader, covered: MemberCoverage, member_id: str) -> dict[s
     return {str(row["incomplete_reason"]): f"{row['run_id']} left the member out{why}"}
 
 
+def _restored(stands: dict[str, Any]) -> dict[str, str]:
+    if not stands["restored_run_id"]:
+        return {}
+    return {"rolled_back": f"{stands['run_id']} took the labels back to {stands['restored_run_id']}"}
+
+
 def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str, str]:
     row = reader.one(f"SELECT profile_text FROM profiles WHERE {equals(member_id=member_id)}", PROFILES)
     if row is None:
@@ -66,7 +80,7 @@ def _profile(reader: Reader, stands: dict[str, Any], member_id: str) -> dict[str
 
 def _pins(last: RunLedger | None, stands: dict[str, Any]) -> dict[str, str]:
     pins = pins_in(last)
-    if pins is None:
+    if pins is None or pins.kind == ROLLBACK:  # it read nothing itself
         return {}
     found = {}
     if pins.catalog_version != stands["catalog_version"]:

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from jobs.metrics import names
 from jobs.metrics.names import Metric, Sample
+from jobs.pins import PINNED
+from jobs.rules.rollback import ROLLBACK
 from jobs.run_ledger import RunLedger
 
 _SUMMED = {
@@ -24,7 +26,7 @@ def ledger_samples(runs: Iterable[RunLedger], now: datetime) -> list[Sample]:
     known = list(runs)
     newest = {run.kind: run for run in known if run.state == "published"}
     return [
-        *_ages(newest.values(), now),
+        *_ages({run.kind: run for run in _up_to_date(known)}.values(), now),
         *_states(known, now),
         *_sums(known),
         *(sample for run in newest.values() for sample in _newest(run)),
@@ -40,11 +42,26 @@ def maintenance_samples(maintained_at: datetime | None, now: datetime) -> list[S
 
 def labels_age_s(runs: Iterable[RunLedger], now: datetime) -> tuple[float, str] | None:
     """Return the age of the published labels and the run that they are as fresh as; None where nothing is published."""
-    published = [run for run in runs if run.state == "published"]
+    published = _up_to_date(list(runs))
     if not published:
         return None
     newest = max(published, key=lambda run: run.pinned_at)
     return (now - newest.pinned_at).total_seconds(), newest.run_id
+
+
+def _up_to_date(runs: list[RunLedger]) -> list[RunLedger]:
+    """Keep the published runs that brought labels up to their pins, and still do.
+
+    A rollback brings them back, a run that was rolled back no longer does, and one whose labeler or catalog is on hold
+    looked at nobody.
+    """
+    published = [run for run in runs if run.state == "published"]
+    rolled_back = {run.of(PINNED).get("rolls_back") for run in published}
+    return [
+        run
+        for run in published
+        if run.kind != ROLLBACK and run.run_id not in rolled_back and not run.of("scope_members").get("is_on_hold")
+    ]
 
 
 def _ages(newest: Iterable[RunLedger], now: datetime) -> Iterator[Sample]:

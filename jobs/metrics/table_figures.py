@@ -27,13 +27,14 @@ from schemas.profiles import PROFILES
 from schemas.runs import RUNS
 from schemas.table import Table
 
-STALE_REASONS = ("not_covered", "profile_changed", "quarantined", "incomplete", "conflicting")
+STALE_REASONS = ("not_covered", "profile_changed", "quarantined", "incomplete", "conflicting", "on_hold", "rolled_back")
 # null, which is dropped, means that the labels are of the current profile
 _STALE = """
 SELECT CASE WHEN l.pinned_at > s.pinned_at OR l.profiles_delta_version > s.profiles_delta_version
                  OR l.catalog_delta_version > s.catalog_delta_version OR s.member_id IS NULL AND l.member_id IS NOT NULL
             THEN l.incomplete_reason
             WHEN s.member_id IS NULL THEN 'not_covered'
+            WHEN s.restored_run_id IS NOT NULL THEN 'rolled_back'
             WHEN s.profile_hash IS DISTINCT FROM encode(sha256(p.profile_text), 'hex') THEN 'profile_changed'
        END AS label, count(*) AS value
 FROM profiles p LEFT JOIN stands s ON s.member_id = p.member_id LEFT JOIN left_out l ON l.member_id = p.member_id

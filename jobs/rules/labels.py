@@ -55,11 +55,13 @@ def change_reason(
     earlier: MemberPins | None,
     *,
     is_member_removed: bool,
+    cause: str | None = None,
 ) -> str:
-    """Return the first cause that holds: member, entry, profile, scorer, threshold, catalog, retrieval.
+    """Return the first cause that holds: member, entry, profile, scorer, threshold, text, revoked, catalog, retrieval.
 
     Args:
         earlier: the coverage that the member's labels stood on before the run.
+        cause: why other judgments were taken although no input changed: revoked, rolled_back, recomputed.
     """
     if is_member_removed:
         return "member_removed"
@@ -69,7 +71,7 @@ def change_reason(
         return "retired"
     if earlier is None:
         return "first_time"
-    return _pinned_cause(now, earlier) or _entry_cause(before, entry, now, earlier)
+    return _pinned_cause(now, earlier) or _entry_cause(before, entry, now, earlier, cause)
 
 
 def _pinned_cause(now: MemberPins, earlier: MemberPins) -> str | None:
@@ -80,8 +82,12 @@ def _pinned_cause(now: MemberPins, earlier: MemberPins) -> str | None:
     return "threshold" if now.artifact_id != earlier.artifact_id else None
 
 
-def _entry_cause(before: Label | None, entry: Entry | None, now: MemberPins, earlier: MemberPins) -> str:
+def _entry_cause(
+    before: Label | None, entry: Entry | None, now: MemberPins, earlier: MemberPins, cause: str | None
+) -> str:
     has_texts = before is not None and entry is not None and entry.item_hash is not None
     if has_texts and before.item_hash != entry.item_hash:  # type: ignore[union-attr]
         return "catalog_text_changed"
+    if cause is not None:
+        return cause
     return "catalog_changed" if now.catalog_version != earlier.catalog_version else "retrieval_moved"

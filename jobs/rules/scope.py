@@ -4,15 +4,18 @@ So a trigger is a hint. One that is lost, doubled, late or reordered leaves the 
 finds what is still to be done.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Literal
 
+from jobs.rules.hold import Hold, is_on_hold
 from jobs.rules.standing import Covered, MemberPins, Published
 
 Reason = Literal[
     "member_removed",
-    "first_time",
+    "revoked",
     "incomplete",
+    "first_time",
+    "rolled_back",
     "profile_changed",
     "catalog_changed",
     "scorer",
@@ -21,7 +24,9 @@ Reason = Literal[
     "unchanged",
 ]
 
-_OF_A_PROFILE: frozenset[Reason] = frozenset({"member_removed", "first_time", "incomplete", "profile_changed"})
+_OF_A_PROFILE: frozenset[Reason] = frozenset(
+    {"member_removed", "revoked", "incomplete", "first_time", "rolled_back", "profile_changed"}
+)
 _OF_A_CATALOG: frozenset[Reason] = _OF_A_PROFILE | {"catalog_changed"}
 _ALL: frozenset[Reason] = _OF_A_CATALOG | {"scorer", "threshold", "retrieval_changed", "unchanged"}
 
@@ -33,13 +38,26 @@ LOOKS_AFTER: Mapping[str, frozenset[Reason]] = {
 """The reasons that bring a member into scope, by the kind of run."""
 
 
-def scope_reasons(kind: str, now: MemberPins | None, before: Published) -> tuple[Reason, ...]:
+def scope_reasons(
+    kind: str,
+    now: MemberPins | None,
+    before: Published,
+    *,
+    is_revoked: bool = False,
+    holds: Iterable[Hold] = (),
+) -> tuple[Reason, ...]:
     """Return why a run of this kind looks at a member, all that holds, the reason that counts first; () if it doesn't.
 
     Args:
         now: the run's pins with the member's profile; None where `profiles` does not have the member.
+        is_revoked: a judgment that the member's labels were made with was revoked since (`rules.revocation`).
+        holds: those that stand.
     """
-    reasons = _gone(before) if now is None else tuple(_differences(now, before)) or ("unchanged",)
+    if is_on_hold(now, before.stands, holds):
+        return ()
+    reasons = _gone(before) if now is None else _revoked(is_revoked) + tuple(_differences(now, before))
+    if now is not None and not reasons:
+        reasons = ("unchanged",)
     return reasons if reasons and reasons[0] in LOOKS_AFTER[kind] else ()
 
 
@@ -49,6 +67,10 @@ def _gone(before: Published) -> tuple[Reason, ...]:
     return ("member_removed",) if is_left else ()
 
 
+def _revoked(is_revoked: bool) -> tuple[Reason, ...]:
+    return ("revoked",) if is_revoked else ()
+
+
 def _differences(now: MemberPins, before: Published) -> Iterator[Reason]:
     then = before.stands
     if before.is_open:
@@ -56,6 +78,8 @@ def _differences(now: MemberPins, before: Published) -> Iterator[Reason]:
     if then is None:
         yield "first_time"
         return
+    if then.restored_run_id is not None:
+        yield "rolled_back"
     if now.profile_hash != then.profile_hash:
         yield "profile_changed"
     if now.catalog_version != then.catalog_version:

@@ -82,17 +82,18 @@ def test_the_rounds_that_nobody_needs_are_skipped_and_the_labels_are_told(jobs: 
         assert tasks[f"round_{number}.score_round"] == ("success" if number < 2 else "skipped")
     assert tasks["publish_labels"] == tasks["report_run"] == tasks["stop_engines"] == "success"
     assert told_of("labels")[len(before) :] == [{"run_id": "a-run", "labels_version": 3, "changes": {"added": 1}}]
-    assert jobs.asked[0] == ("pin_inputs", {"kind": "daily_incremental", "trigger_id": run.run_id}, 1)
+    pinned = {"kind": "daily_incremental", "trigger_id": run.run_id, "recompute": "False"}
+    assert jobs.asked[0] == ("pin_inputs", pinned, 1)
 
 
 def test_a_day_without_a_change_scores_nothing_and_tells_nothing(jobs: Jobs) -> None:
     before = told_of("labels")
     jobs.results |= {"retrieve_candidates": {"members": 0}, "publish_labels": {"labels_version": None, "changes": {}}}
-    state, _, _ = run_dag("daily_incremental", trigger_id="tuesday")
+    state, _, _ = run_dag("daily_incremental", trigger_id="tuesday", recompute=True)
     assert state == "success" and told_of("labels") == before
     planned = ["pin_inputs", "scope_members", "retrieve_candidates", "plan_refresh"]
     assert jobs.names == [*planned, "publish_labels", "report_run"]
-    assert jobs.asked[0][1]["trigger_id"] == "tuesday"
+    assert jobs.asked[0][1] == {"kind": "daily_incremental", "trigger_id": "tuesday", "recompute": "True"}
 
 
 def test_a_held_run_fails_at_once_with_what_to_do(jobs: Jobs, caplog: pytest.LogCaptureFixture) -> None:

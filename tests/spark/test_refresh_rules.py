@@ -14,9 +14,11 @@ from pyspark.sql.types import LongType
 from jobs.coverage import standing, to_published
 from jobs.label_diff import to_changes
 from jobs.pins import Pins
+from jobs.revoked_members import SCHEMA
 from jobs.rules import labels as label_rules
 from jobs.rules import scope as scope_rules
 from jobs.rules import standing as standing_rules
+from jobs.rules.hold import Hold
 from jobs.rules.labels import Entry, Label
 from jobs.rules.standing import Covered, MemberPins
 from jobs.scope import to_scope
@@ -34,7 +36,7 @@ PINS = {
     "catalog_delta_version": st.integers(1, 2),
     "artifact_id": st.sampled_from(["a1", "a1", "a2"]),
     "scorer_id": st.sampled_from(["s1", "s1", "s2"]),
-    "retriever_id": st.sampled_from(["t1", "t1", "t1", "t2"]),
+    "retriever_id": st.sampled_from(["t1", "t1", "t2"]),
     "candidates_per_member": st.sampled_from([5, 5, 9]),
     "pinned_at": st.sampled_from([datetime(2026, 1, 1), datetime(2026, 1, 2)]),
 }
@@ -44,10 +46,11 @@ COVERED = st.builds(
     **PINS,
     candidates=st.just(5),
     judged=st.integers(0, 9),
-    retrieval_delta_version=st.sampled_from([1, 1, 1, 2, None]),
     is_complete=st.sampled_from([True, True, False]),
     incomplete_reason=st.sampled_from(["quarantined", "superseded"]),
     publication=st.integers(1, 2),
+    restored_run_id=st.sampled_from([*[None] * 5, "r0"]),
+    retrieval_delta_version=st.sampled_from([1, 1, 1, 2, None]),
 )
 FIXED: dict[str, Any] = {
     "run_id": "now", "profile_hash": None, "profile_version": None, "profiles_delta_version": 2,
@@ -92,38 +95,53 @@ def drawn(strategy: st.SearchStrategy[T], n: int) -> list[T]:
     return rows
 
 
+RUNS: tuple[tuple[str, int, tuple[Hold, ...]], ...] = (
+    ("daily_incremental", 0, ()),
+    ("catalog_backfill", 0, ()),
+    ("weekly_full", 0, ()),
+    ("weekly_full", 1, (Hold(hold_id="h", input="members", value="r1"),)),
+    ("daily_incremental", 0, (Hold(hold_id="h", input="catalog", value="c1"),)),
+    ("weekly_full", 0, (Hold(hold_id="h", input="artifact", value="another"),)),
+)
+
+
 def test_a_member_is_in_scope_alike(spark: SparkSession) -> None:
     """Each drawn member has up to three rows of coverage, and a profile or none."""
     now = MemberPins(**FIXED)
     covered = st.lists(COVERED, max_size=3, unique_by=lambda row: row.run_id)
-    drawn_members = drawn(st.tuples(covered, st.none() | st.tuples(PINS["profile_hash"], PINS["profile_version"])), 200)
+    profile = st.none() | st.tuples(PINS["profile_hash"], PINS["profile_version"])
+    drawn_members = drawn(st.tuples(covered, profile, st.sampled_from([*[False] * 5, True])), 400)
     members = {f"m{number}": pair for number, pair in enumerate(drawn_members)}
-    rows = [(member, row) for member, (covered, _) in members.items() for row in covered]
-    profiles = [(member, found[1], found[0]) for member, (_, found) in members.items() if found]
+    rows = [(member, row) for member, (covered, _, _) in members.items() for row in covered]
+    profiles = [(member, found[1], found[0]) for member, (_, found, _) in members.items() if found]
     frame = spark.createDataFrame(profiles, "member_id string, profile_version bigint, profile_hash string")
+    revoked = [(member,) for member, (covered, _, is_revoked) in members.items() if covered and is_revoked]
     published = to_published(coverage_frame(spark, rows))
 
     reasons, kept = set[str](), 0
-    for kind in ("daily_incremental", "catalog_backfill", "weekly_full"):
+    for kind, generation, holds in RUNS:
         expected = {}
-        for member, (covered, found) in members.items():
+        for member, (covered, found, is_drawn) in members.items():
+            is_revoked = is_drawn and bool(covered)
             mine = None if found is None else replace(now, profile_hash=found[0], profile_version=found[1])
             before = standing_rules.published(covered)
-            why = scope_rules.scope_reasons(kind, mine, before)
-            keeps = scope_rules.keeps_candidates(kind, why, before.stands, RETIRED_SINCE)
+            why = scope_rules.scope_reasons(kind, mine, before, is_revoked=is_revoked, holds=holds)
             if why:
+                keeps = scope_rules.keeps_candidates(kind, why, before.stands, RETIRED_SINCE)
                 expected[member] = (why[0], why, keeps)
         scope = to_scope(
             frame,
             published,
-            pins_like(now, kind),
+            replace(pins_like(now, kind), generation=generation),
+            revoked=spark.createDataFrame(revoked, SCHEMA),
+            holds=holds,
             retired_since=RETIRED_SINCE,
             runs_with_candidates=["r1", "r2", "r3"],
         )
         rows = scope.collect()
         assert {row.member_id: (row.reason, tuple(row.reasons), row.keeps_candidates) for row in rows} == expected
-        reasons |= {reason for row in rows for reason in row.reasons}
-        kept += sum(row.keeps_candidates and row.stands_run_id in ("r1", "r2", "r3") for row in rows)
+        reasons |= {reason for _, why, _ in expected.values() for reason in why}
+        kept += sum(keeps for _, _, keeps in expected.values())
     assert reasons == scope_rules.LOOKS_AFTER["weekly_full"] and kept, "every reason was drawn"
 
 
@@ -153,6 +171,7 @@ def test_a_label_changes_alike(spark: SparkSession) -> None:
         MEMBER_PINS,
         st.none() | MEMBER_PINS,
         st.booleans(),
+        st.sampled_from([None, "revoked", "recomputed"]),
     )
     pairs = drawn(st.tuples(*sides), 300)
     named = [(f"m{number}", f"q{number}", *pair) for number, pair in enumerate(pairs)]
@@ -163,7 +182,9 @@ def test_a_label_changes_alike(spark: SparkSession) -> None:
         return spark.createDataFrame([tuple(row[name] for name in schema.fieldNames()) for row in rows], schema)
 
     stop = F.when(F.col("is_removed"), "member_removed")
-    flags = spark.createDataFrame([(row[0], row[7]) for row in named], "member_id string, is_removed boolean")
+    flags = spark.createDataFrame(
+        [(row[0], *row[7:]) for row in named], "member_id string, is_removed boolean, cause string"
+    )
     members = coverage_frame(spark, [(row[0], row[5]) for row in named]).drop("stop_reason").join(flags, "member_id")
     entries = spark.createDataFrame(
         [(row[1], row[4].status, row[4].item_hash, row[4].is_quarantined or None) for row in named if row[4]],
@@ -176,10 +197,10 @@ def test_a_label_changes_alike(spark: SparkSession) -> None:
     }
 
     expected = {}
-    for member, _, before, after, entry, now, then, is_removed in named:
+    for member, _, before, after, entry, now, then, is_removed, cause in named:
         change = label_rules.label_change(before, after, entry, is_member_removed=is_removed)
         if change is not None:
-            why = label_rules.change_reason(before, after, entry, now, then, is_member_removed=is_removed)
+            why = label_rules.change_reason(before, after, entry, now, then, is_member_removed=is_removed, cause=cause)
             expected[member] = (change, why)
     assert found == expected
 

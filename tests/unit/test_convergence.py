@@ -3,16 +3,16 @@
 1,000 histories over tables in memory; the rules that decide are those of the jobs (`jobs.rules`).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from jobs.rules import catalog, scope, standing
+from jobs.rules import catalog, hold, revocation, scope, standing
 from jobs.rules.standing import MemberPins, Published
 from tests.refresh_histories import ITEMS, History
-from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
+from tests.refresh_model import CatalogEntry, Labeler, Profile, Rollback, Run, Store
 
 PROFILES, CATALOG, LABELER = ("profile",), ("profile", "catalog"), ("profile", "profile", "catalog", "labeler")
 
@@ -21,7 +21,7 @@ def diverging(seeds: Iterable[int], changes: tuple[str, ...], *quiet: str) -> li
     """Return the seeds whose history does not end with the expected labels.
 
     A backfill leaves the slots of retired candidates empty, so after it each member's labels are those of the catalog
-    that it was retrieved from, since which entries were only retired; a weekly run closes the slots.
+    that it was retrieved from, since which entries only went; a weekly run closes the slots.
     """
     found = []
     for seed in seeds:
@@ -47,6 +47,64 @@ def test_a_quiet_run_of_the_kind_that_looks_after_it_leaves_nothing_stale(
     seeds: range, changes: tuple[str, ...], quiet: tuple[str, ...]
 ) -> None:
     assert diverging(seeds, changes, *quiet) == []
+
+
+UNDOING = [
+    (range(1000, 1150), PROFILES, ("daily_incremental",)),
+    (range(1150, 1300), CATALOG, ("catalog_backfill",)),
+    (range(1300, 1450), LABELER, ("daily_incremental", "weekly_full")),
+]
+
+
+def undone(seeds: Iterable[int], changes: tuple[str, ...], *quiet: str) -> tuple[list[int], list[str]]:
+    """Play histories in which engines break, runs are rolled back, holds released and judgments revoked.
+
+    Returns:
+        the seeds that do not end with the expected labels, and the runs that changed what was on hold.
+    """
+    diverging, overwritten = [], []
+    for seed in seeds:
+        history = History(seed, changes=changes, undoes=True)
+        history.play(80)
+        history.end(*quiet)
+        overwritten += history.overwritten
+        if history.store.labels != history.store.expected(keeps_slots=quiet[-1] == "catalog_backfill"):
+            diverging.append(seed)
+    return diverging, overwritten
+
+
+@pytest.mark.parametrize(("seeds", "changes", "quiet"), UNDOING, ids=["profiles", "catalog", "labeler"])
+def test_what_was_undone_stays_undone_and_once_released_and_revoked_a_quiet_run_leaves_nothing_stale(
+    seeds: range, changes: tuple[str, ...], quiet: tuple[str, ...]
+) -> None:
+    assert undone(seeds, changes, *quiet) == ([], [])
+
+
+_differences = scope._differences
+
+
+def take_restored_for_evaluated(now: MemberPins, before: Published) -> Iterator[scope.Reason]:
+    """Forget that a rollback wrote the row that stands."""
+    stands = None if before.stands is None else replace(before.stands, restored_run_id=None)
+    return _differences(now, replace(before, stands=stands))
+
+
+@pytest.mark.parametrize(
+    ("module", "rule", "broken"),
+    [
+        (revocation, "stands_on_revoked", lambda pinned_at, withdrawn: False),
+        (revocation, "_fits", lambda one, judgment: False),
+        (hold, "is_on_hold", lambda now, stands, holds: False),
+        (scope, "_differences", take_restored_for_evaluated),
+    ],
+    ids=["revoked scope", "revoked judgments", "hold", "rolled-back scope"],
+)
+def test_a_broken_rule_of_undoing_is_found_by_the_same_histories(
+    module: Any, rule: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, rule, broken)
+    seeds, changes, quiet = UNDOING[0]
+    assert undone(seeds[:60], changes, *quiet) != ([], [])
 
 
 def nobody_is_gone(before: Published) -> tuple[()]:
@@ -102,7 +160,7 @@ def put(store: Store, **texts: str | None) -> None:
 
 
 def run(store: Store, kind: str, trigger_id: str, *, n_steps: int = 0, **fails: bool) -> Run:
-    """Start a worker and let it do its first steps: pin, scope, score, publish (compute), commit, close."""
+    """Start a worker and let it do its first steps: pin, scope, publish (compute), commit, close."""
     worker = Run(store, kind, trigger_id, fails=fails)
     for _ in range(n_steps):
         worker.step()
@@ -123,9 +181,9 @@ def test_the_older_of_two_runs_never_wins(store: Store) -> None:
 
 def test_of_two_that_computed_against_the_same_labels_one_computes_again(store: Store) -> None:
     put(store, ann="nurse", bob="welder")
-    older = run(store, "daily_incremental", "older", n_steps=4)
+    older = run(store, "daily_incremental", "older", n_steps=3)
     put(store, ann="coder", bob="coder")
-    newer = run(store, "daily_incremental", "newer", n_steps=4)
+    newer = run(store, "daily_incremental", "newer", n_steps=3)
     newer.finish()
     older.finish()
     assert store.labels == store.expected()
@@ -134,7 +192,7 @@ def test_of_two_that_computed_against_the_same_labels_one_computes_again(store: 
 
 def test_a_run_published_twice_is_one_commit(store: Store) -> None:
     put(store, ann="welder")
-    workers = [run(store, "daily_incremental", "doubled", n_steps=4) for _ in range(2)]
+    workers = [run(store, "daily_incremental", "doubled", n_steps=3) for _ in range(2)]
     for worker in workers:
         worker.finish()
     run(store, "daily_incremental", "doubled").finish()
@@ -149,7 +207,7 @@ def test_a_commit_that_overtook_a_run_without_changes_is_found_by_the_next_run(
 
     def overtake(store: Store) -> None:
         put(store, ann="welder")
-        older = run(store, "daily_incremental", f"older-{store.minutes}", n_steps=4)
+        older = run(store, "daily_incremental", f"older-{store.minutes}", n_steps=3)
         put(store, ann="nurse")
         run(store, "weekly_full", f"newer-{store.minutes}").finish()
         older.finish()
@@ -200,3 +258,88 @@ def test_a_daily_run_looks_only_at_what_has_changed(store: Store) -> None:
     assert daily.scoped == {"bob": "member_removed", "cat": "incomplete", "dan": "first_time"}
     backfill = run(store, "catalog_backfill", "3", n_steps=2)
     assert backfill.scoped == daily.scoped | {"ann": "catalog_changed"}
+
+
+def broken_run(store: Store, trigger_id: str, kind: str = "weekly_full") -> str:
+    """Recompute every label with an engine that is broken meanwhile; returns the run's id."""
+    store.engine = "broken"
+    worker = Run(store, kind, trigger_id, recompute=True)
+    worker.finish()
+    store.engine = "good"
+    assert store.labels != store.expected()
+    return worker.run_id
+
+
+def roll_back(store: Store, run_id: str, *, is_forced: bool = False) -> Rollback:
+    worker = Rollback(store, run_id, f"of-{run_id}-{store.minutes}", is_forced=is_forced)
+    worker.finish()
+    return worker
+
+
+def test_no_schedule_brings_back_what_was_rolled_back_although_later_runs_touched_other_members(store: Store) -> None:
+    put(store, ann="nurse", bob="welder")
+    run(store, "daily_incremental", "bob").finish()
+    good, bad = dict(store.labels), broken_run(store, "bad")
+    put(store, ann="nurse", bob="singer")
+    run(store, "daily_incremental", "newer").finish()
+    newer = {key: label for key, label in store.labels.items() if key[0] == "bob"}
+
+    rolled_back = roll_back(store, bad)
+    wanted = newer | {key: label for key, label in good.items() if key[0] == "ann"}
+    assert store.labels == wanted
+    assert store.coverage[rolled_back.run_id]["bob"]["incomplete_reason"] == "superseded"
+    for kind in ("daily_incremental", "catalog_backfill", "weekly_full"):
+        held_back = run(store, kind, "scheduled")
+        held_back.finish()
+        assert "ann" not in held_back.scoped and store.labels == wanted
+
+    store.holds.clear()
+    store.revoke(run_id=bad)
+    assert run(store, "daily_incremental", "repair", n_steps=2).scoped["ann"] == "revoked"
+
+
+def test_a_run_that_only_confirmed_a_bad_one_is_taken_back_with_it(store: Store) -> None:
+    good, bad = dict(store.labels), broken_run(store, "bad")
+    run(store, "weekly_full", "confirms").finish()
+    roll_back(store, bad)
+    assert store.labels == good
+
+
+def test_a_rollback_by_force_takes_back_what_newer_runs_have_published(store: Store) -> None:
+    good, bad = dict(store.labels), broken_run(store, "bad")
+    put(store, ann="singer")
+    run(store, "daily_incremental", "newer").finish()
+    newer = dict(store.labels)
+    assert newer != good
+    roll_back(store, bad)
+    assert store.labels == newer
+    roll_back(store, bad, is_forced=True)
+    assert store.labels == good
+
+
+def test_a_member_who_was_first_labelled_by_the_run_is_planned_again_once_released(store: Store) -> None:
+    put(store, ann="nurse", bob="welder")
+    bad = broken_run(store, "bad", kind="daily_incremental")
+    rolled_back = roll_back(store, bad)
+    assert not any(member == "bob" for member, _ in store.labels)
+    assert "bob" not in run(store, "daily_incremental", "held back", n_steps=2).scoped
+    del store.holds[rolled_back.run_id]
+    assert run(store, "daily_incremental", "next", n_steps=2).scoped == {"bob": "rolled_back"}
+
+
+def test_a_member_who_is_gone_is_removed_although_the_labels_are_on_hold(store: Store) -> None:
+    put(store, ann="nurse", bob="welder")
+    run(store, "daily_incremental", "bob").finish()
+    roll_back(store, broken_run(store, "bad"))
+    put(store, bob="welder")
+    run(store, "daily_incremental", "next").finish()
+    assert {member for member, _ in store.labels} == {"bob"}
+
+
+@pytest.mark.parametrize(("input", "value"), [("artifact", "s@0.5"), ("catalog", "c")])
+def test_a_run_that_pinned_what_is_on_hold_looks_at_nobody_but_the_gone(input: Any, value: str) -> None:
+    one = [hold.Hold(hold_id="h", input=input, value=value)]
+    assert hold.is_run_on_hold("s@0.5", "c", one) and not hold.is_run_on_hold("s@0.3", "d", one)
+    pins = dict.fromkeys((field.name for field in fields(MemberPins)), "x") | {"artifact_id": "s@0.5"}
+    now = MemberPins(**pins | {"catalog_version": "c"})  # type: ignore[arg-type]
+    assert hold.is_on_hold(now, None, one) and not hold.is_on_hold(None, now, one)

@@ -10,6 +10,7 @@ import pytest
 from jobs.build_round import Params
 from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
 from jobs.exit_codes import exit_code_of
+from jobs.pin_inputs import Params as PinParams
 from jobs.pins import run_id_of
 from jobs.run_job import parse_params
 from jobs.spark_session import delta_jars
@@ -19,6 +20,16 @@ from tests.world import settings_under
 
 def test_parameters_are_typed() -> None:
     assert parse_params(Params, {"run_id": "r", "round": "3"}, job="build_round") == Params(run_id="r", round=3)
+
+
+def test_a_flag_is_true_or_false_and_may_be_left_out() -> None:
+    known = {"kind": "weekly_full", "trigger_id": "t"}
+    assert [
+        parse_params(PinParams, known | given, job="pin_inputs").recompute
+        for given in ({}, {"recompute": "True"}, {"recompute": "false"})
+    ] == [False, True, False]
+    with pytest.raises(FaultsError, match="parameter recompute='maybe' is neither true nor false"):
+        parse_params(PinParams, known | {"recompute": "maybe"}, job="pin_inputs")
 
 
 def test_every_wrong_parameter_is_listed_at_once() -> None:

@@ -11,7 +11,6 @@ from jobs.exit_codes import exit_code_of
 from jobs.hold import approve, limits_of
 from jobs.ledger import APPROVED, HELD, PUBLISHED, append_event, event_payload
 from jobs.list_runs import list_runs
-from jobs.pins import Pins
 from jobs.rules.guards import GuardLimits, PublicationFigures, reasons_to_hold
 from jobs.run_price import cost_of, measured_tokens_per_s, refuse_above_ceiling, seconds_of
 from jobs.settings import Settings
@@ -128,14 +127,9 @@ def test_a_held_run_says_what_to_do() -> None:
 
 
 def test_a_plan_is_priced_by_speed_and_rent() -> None:
-    tokens = {"min": 0, "expected": 7200, "max": 14_400}
-    seconds = seconds_of(tokens, 2.0)
-    assert seconds == {"min": 0.0, "expected": 3600.0, "max": 7200.0}
-    assert cost_of(seconds, 3.0) == {"min": 0.0, "expected": 3.0, "max": 6.0}
-    unknown = seconds_of(tokens, None)
-    assert unknown == {"min": 0.0, "expected": None, "max": None}
-    assert cost_of(unknown, 3.0) == unknown, "nothing to score costs nothing, whatever is known"
-    assert cost_of(seconds, None) == unknown
+    assert seconds_of(7200, 2.0) == 3600.0 and cost_of(3600.0, 3.0) == 3.0
+    assert seconds_of(7200, None) is None and cost_of(3600.0, None) is None and cost_of(None, 3.0) is None
+    assert seconds_of(0, None) == 0.0 and cost_of(0.0, None) == 0.0, "nothing costs nothing, whatever is known"
 
 
 @pytest.mark.parametrize(
@@ -162,8 +156,7 @@ def test_a_plan_above_a_ceiling_stops(
 def test_the_speed_is_that_of_the_last_published_run_that_scored_enough(settings: Settings) -> None:
     root = settings.tables
     pinned = event_payload(root, "r", "pinned") or {}
-    pins = Pins(**pinned)
-    assert measured_tokens_per_s(root, pins) is None
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") is None
     for run_id, scorer_id, pairs, tokens in [
         ("slow", "s", 1000, 5000),
         ("last", "s", 2000, 40_000),
@@ -177,6 +170,6 @@ def test_the_speed_is_that_of_the_last_published_run_that_scored_enough(settings
             append_event(root, run_id, f"round_{number}_score_round", scored)
         if run_id != "open":
             append_event(root, run_id, PUBLISHED, {"labels_version": None, "compared_with": 0})
-    assert measured_tokens_per_s(root, pins) == 4000.0
-    assert measured_tokens_per_s(root, replace(pins, scorer_id="unknown")) is None
-    assert measured_tokens_per_s(root, replace(pins, engine="another")) is None
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") == 4000.0
+    assert measured_tokens_per_s(root, scorer_id="unknown", engine="x") is None
+    assert measured_tokens_per_s(root, scorer_id="s", engine="another") is None
