@@ -117,6 +117,7 @@ def refresh(
 def plan(
     kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
     candidates: Annotated[int | None, typer.Option(min=1, help="K, for this plan.")] = None,
+    recompute: Annotated[bool, typer.Option("--recompute", help="As if every pair were scored anew.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a refresh would take, and score nothing; exit code 1 where a ceiling would stop it."""
@@ -124,7 +125,7 @@ def plan(
     from jobs.render_plan import print_plan
 
     changes = {} if candidates is None else {"candidates_per_member": candidates}
-    planned = plan_run(Settings().model_copy(update=changes), kind)
+    planned = plan_run(Settings().model_copy(update=changes), kind, recompute=recompute)
     emit(as_json, planned, lambda: print_plan(planned))
     if planned["above_ceiling"]:
         raise typer.Exit(1)

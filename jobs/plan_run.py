@@ -15,16 +15,18 @@ from jobs.settings import Settings
 _JOBS = ("scope_members", "retrieve_candidates", "plan_refresh")
 
 
-def plan_run(settings: Settings, kind: str) -> dict[str, Any]:
+def plan_run(settings: Settings, kind: str, *, recompute: bool = False) -> dict[str, Any]:
     """Return the plan (`plan_figures`), its run_id, and `above_ceiling`: why a refresh would stop, if it would.
 
+    Args:
+        recompute: plan to score every pair anew.
     Raises:
         DataError: there is no such kind.
         MissingRequirementError: tables or jars are missing.
     """
     unbounded = settings.model_copy(update={"max_pairs": None, "max_cost_usd": None})
     with connect_server(unbounded) as spark:
-        trigger = {"kind": kind, "trigger_id": f"plan-{uuid.uuid4()}"}
+        trigger = {"kind": kind, "trigger_id": f"plan-{uuid.uuid4()}", "recompute": str(recompute)}
         run_id = run_job("pin_inputs", trigger, unbounded)["run_id"]
         spark.wait_until_listening()
         connected = unbounded.model_copy(update={"spark_connect_url": spark.url})

@@ -12,7 +12,7 @@ from jobs.table_reader import literal, query
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.runs import RUNS
 
-ENOUGH_MEMBERS = 50  # fewer say little of the others
+ENOUGH_MEMBERS = 50  # as many as a pilot would take; fewer say little of the others
 
 
 @dataclass(frozen=True, kw_only=True)
