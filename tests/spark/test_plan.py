@@ -42,8 +42,8 @@ class Seen:
 
 
 def refresh(world: World, trigger_id: str, *, kind: str) -> Seen:
-    known = {(row["query_hash"], row["item_hash"]) for row in world.rows("judgments")}
     run_id = world.retrieve(trigger_id, kind=kind)
+    known = {(row["query_hash"], row["item_hash"]) for row in world.rows("judgments")}
     plan = world.plan(run_id)
     least = to_visit(world, run_id) - known
     world.score_rounds(run_id)
