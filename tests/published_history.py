@@ -21,9 +21,11 @@ from jobs.rules.standing import MemberPins
 from jobs.settings import Settings
 from jobs.table_admin import create_missing, current_version
 from jobs.table_path import table_path
+from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
 from mis_scoring.core.identity import digest, text_hash
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.readout import margin_of
+from mis_scoring.core.rounds import RoundRule
 from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.coverage import COVERAGE
@@ -51,6 +53,20 @@ def shares_a_word(query_text: str, item_text: str) -> float:
     return 2.0 + len(word) / 10 if word in query_text else -2.0 - len(word) / 10
 
 
+ARTIFACT = LabelerArtifact(  # no weights: its description is all that is read
+    name="tiny",
+    prompt=COMPACT,
+    label_tokens={"yes": "YES", "no": "NO"},
+    numeric_profile={"dtype": "float32", "quantisation": "none", "readout": "float32"},
+    threshold=0.5,
+    round_rule=RoundRule(candidates_per_round=2, stop_below=0.1),
+    tie_eps=1e-4,
+    domain={"catalog": "made up", "description": "made up"},
+    evaluation={},
+    digests=dict.fromkeys(CHECKPOINT_FILES, "0" * 64),
+)
+
+
 @dataclass
 class History:
     """Tables under one root and the runs that made them, a day apart."""
@@ -73,6 +89,13 @@ class History:
     @property
     def root(self) -> Path:
         return self.settings.tables
+
+    def stage_artifact(self) -> None:
+        """Stage a labeler for the next runs, but for its weights."""
+        folder = self.settings.staging / "artifacts" / "tiny"
+        folder.mkdir(parents=True, exist_ok=True)
+        ARTIFACT.save(folder)
+        self.pinned = {"artifact_id": ARTIFACT.artifact_id, "artifact_folder": str(folder)}
 
     def put_profiles(self, profiles: Mapping[str, str]) -> None:
         self.profiles = dict(profiles)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from jobs.audit.changes import changes_of, label_rows
-from jobs.audit.coverage import MemberCoverage, evaluated_by
+from jobs.audit.coverage import MemberCoverage, evaluated_by, left_out_reason
 from jobs.audit.moment import Moment
 from jobs.table_reader import Reader, equals
 from jobs.tombstone import Tombstone, reason_of
@@ -53,6 +53,7 @@ def find(
         return Finding(state="erased", reason=reason_of(tombstone))
     entry = reader.one(f"SELECT * FROM catalog WHERE {equals(qualification_id=qualification_id)}", CATALOG)
     label = next(iter(label_rows(reader, moment, member_id, qualification_id)), None)
+    state: State
     runs = [evaluated_by(row) for row in (covered.stands,) if row] + ([label["published_run_id"]] if label else [])
     candidate = _candidate(reader, runs, member_id, qualification_id)
     if label is not None:
@@ -116,7 +117,7 @@ def _has_candidates(reader: Reader, run_id: str, member_id: str) -> bool:
 
 def _uncovered(reader: Reader, moment: Moment, covered: MemberCoverage, member_id: str) -> str:
     if covered.left_out is not None:
-        return f"{covered.left_out['incomplete_reason']}: {covered.left_out['run_id']} left the member out"
+        return left_out_reason(reader, covered.left_out, member_id)
     known = reader.one(f"SELECT 1 AS one FROM profiles WHERE {equals(member_id=member_id)}", PROFILES)
     if not known and moment.is_now:
         return "no such member in profiles"

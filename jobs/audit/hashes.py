@@ -59,12 +59,12 @@ def _rendered(
     if layout is None:
         return PairHashes(query_hash=None, item_hash=None, missing=f"{gone}, and its labeler is gone too")
     profile = reader.one(f"SELECT profile_text FROM profiles WHERE {equals(member_id=stands['member_id'])}", PROFILES)
-    text = profile and profile["profile_text"]
+    text: str | None = profile["profile_text"] if profile else None
     if text is None or text_hash(text) != stands["profile_hash"]:
         return PairHashes(query_hash=None, item_hash=None, missing=f"{gone}, and the profile is another one since")
-    item = entry and entry["text"]
+    item: str | None = entry["text"] if entry else None
     return PairHashes(
         query_hash=text_hash(layout.render_query(text)),
-        item_hash=item and text_hash(layout.render_item(item)),
-        missing=None if item else f"{gone}, and the entry has no text now",
+        item_hash=text_hash(layout.render_item(item)) if item is not None else None,
+        missing=None if item is not None else f"{gone}, and the entry has no text now",
     )

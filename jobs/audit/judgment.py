@@ -7,6 +7,7 @@ from typing import Any
 from jobs.revocations import ORDER_OF_JUDGMENTS, read_revocations
 from jobs.rules.revocation import Judged, withdrawn_at
 from jobs.table_reader import Reader, equals, literal
+from mis_scoring.core.identity import text_hash
 from schemas.judgments import JUDGMENTS
 from schemas.revocations import REVOCATIONS
 
@@ -21,6 +22,8 @@ def judgment_of(
     until: datetime | None = None,
 ) -> dict[str, Any] | None:
     """Return the judgment of a pair that readers use, or None.
+
+    Beside the columns of `judgments` it has `fingerprint`, the digest of `engine`, and `revocation`.
 
     Args:
         judged_run_id: take that run's, which lets files of other runs be skipped.
@@ -38,6 +41,7 @@ def judgment_of(
     return found and {
         **found,
         "engine": json.loads(found["engine"]),
+        "fingerprint": text_hash(found["engine"]),
         "judged_at": found["judged_at"].isoformat(),
         "revocation": revocation_of(reader, found),
     }

@@ -110,5 +110,6 @@ def _versions(sources: Sources) -> dict[str, Any]:
 
 
 def _cost(settings: Settings, sources: Sources) -> dict[str, Any] | None:
-    judged = sources.judgment and sources.ledgers.get(sources.judgment["judged_run_id"])
-    return cost_of(judged, settings.engines_usd_per_hour)
+    judgment = sources.judgment
+    ledger = None if judgment is None else sources.ledgers.get(judgment["judged_run_id"])
+    return cost_of(ledger, settings.engines_usd_per_hour)

@@ -46,7 +46,8 @@ def audit_member(settings: Settings, member_id: str, *, as_of: str | None = None
         state, reason = "unlabelled", f"judged {stands['judged']} candidates, accepted none"
     else:
         state, reason = "not_evaluated", "no published run has covered this member"
-    run_id, last = stands and stands["run_id"], moment.last and moment.last.run_id
+    run_id: str | None = stands["run_id"] if stands else None
+    last = moment.last.run_id if moment.last else None
     ledgers = ledgers_of(reader, {one for one in (run_id, last) if one is not None})
     is_compared = moment.is_now and stands is not None
     stale = stale_member(reader, covered, ledgers.get(last or ""), member_id) if is_compared else None

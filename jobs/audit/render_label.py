@@ -42,7 +42,8 @@ def _decision(found: dict[str, Any]) -> str:
 def _print_judgment(judgment: dict[str, Any]) -> None:
     by = "the reference, alone (tie rule)" if judgment["is_reference"] else "the engine"
     lines.line("judgment", f"generation {judgment['generation']}, {judgment['judged_at'][:19]}, by {by}")
-    lines.line("engine", ", ".join(f"{name} {value}" for name, value in judgment["engine"].items()))
+    engine = ", ".join(f"{name} {value}" for name, value in judgment["engine"].items())
+    lines.line("engine", f"{engine}; fingerprint {lines.short(judgment['fingerprint'])}")
     if judgment["revocation"] is not None:
         lines.line("revoked", str(judgment["revocation"]))
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobs.audit.coverage import MemberCoverage
+from jobs.audit.coverage import MemberCoverage, left_out_reason
 from jobs.audit.runs import pins_in
 from jobs.rules.rollback import ROLLBACK
 from jobs.run_ledger import RunLedger
@@ -10,7 +10,6 @@ from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import PromptLayout
 from schemas.profiles import PROFILES
-from schemas.quarantine import QUARANTINE
 
 
 def stale_member(
@@ -21,7 +20,8 @@ def stale_member(
     Args:
         last: the run that published last; the catalog and the labeler are compared with what it pinned.
     """
-    reasons = _left_out(reader, covered, member_id)
+    row = covered.left_out
+    reasons = {str(row["incomplete_reason"]): left_out_reason(reader, row, member_id)} if row else {}
     if covered.stands is not None:
         reasons |= _restored(covered.stands) | _profile(reader, covered.stands, member_id) | _pins(last, covered.stands)
     return _as_rows(reasons)
@@ -35,12 +35,18 @@ def stale_pair(
     Args:
         entry: as it is now. layout: of the label's artifact.
     """
+    reasons: dict[str, str] = {}
     if entry is None or entry["status"] != "active":
-        what = "is gone from the catalog" if entry is None else f"is {entry['status']}"
-        return _as_rows({"entry_gone": f"the entry {what}"})
-    if layout is None or entry["text"] is None or text_hash(layout.render_item(entry["text"])) == label["item_hash"]:
-        return []
-    return _as_rows({"catalog_text_changed": "the entry has another text than the one that was judged"})
+        reasons["entry_gone"] = f"the entry is {entry['status'] if entry else 'gone from the catalog'}"
+    elif _has_another_text(entry, label, layout):
+        reasons["catalog_text_changed"] = "the entry has another text than the one that was judged"
+    return _as_rows(reasons)
+
+
+def _has_another_text(entry: dict[str, Any], label: dict[str, Any], layout: PromptLayout | None) -> bool:
+    if layout is None or entry["text"] is None:
+        return False
+    return text_hash(layout.render_item(entry["text"])) != str(label["item_hash"])
 
 
 def stale_judgment(judgment: dict[str, Any] | None) -> list[dict[str, str]]:
@@ -52,16 +58,6 @@ def stale_judgment(judgment: dict[str, Any] | None) -> list[dict[str, str]]:
 
 def _as_rows(reasons: dict[str, str]) -> list[dict[str, str]]:
     return [{"code": code, "reason": reason} for code, reason in reasons.items()]
-
-
-def _left_out(reader: Reader, covered: MemberCoverage, member_id: str) -> dict[str, str]:
-    row = covered.left_out
-    if row is None:
-        return {}
-    where = equals(run_id=row["run_id"], key=member_id) + " AND \"table\" = 'profiles'"
-    aside = reader.one(f"SELECT reason FROM quarantine WHERE {where} LIMIT 1", QUARANTINE)
-    why = f": {aside['reason']}" if aside else ""
-    return {str(row["incomplete_reason"]): f"{row['run_id']} left the member out{why}"}
 
 
 def _restored(stands: dict[str, Any]) -> dict[str, str]:

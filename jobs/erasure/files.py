@@ -8,7 +8,8 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -24,32 +25,52 @@ _STAGED = ("retrieval", "scores")  # folders under the staging root
 _DERIVED = ("borderline.html", "borderline.json")  # of an evaluation, which writes them again
 
 
-def remove_old_files(root: Path, rows: Rows, *, broken_older_than_s: float) -> tuple[int, list[Path]]:
+@dataclass(frozen=True, kw_only=True)
+class Cleaned:
+    """What became of files.
+
+    Attributes:
+        n_files: deleted or rewritten.
+        unread: those that cannot be read and are young: a writer may be at them, and so they may hold the member.
+    """
+
+    n_files: int
+    unread: list[Path]
+
+
+def remove_old_files(root: Path, rows: Rows, *, broken_after_s: float) -> Cleaned:
     """Delete the files of no current version that hold the rows.
 
     Args:
-        broken_older_than_s: a file that cannot be read goes too when it is older: a writer that was killed left it.
-    Returns:
-        how many were deleted; and the files that cannot be read, are younger, and so may hold the member.
+        broken_after_s: a file that cannot be read goes too when it is older: a writer that was killed left it.
     """
-    n_deleted, left = 0, []
-    for file in _unreferenced(root, rows):
-        holds = _holds(file, rows)
-        if holds is None and time.time() - file.stat().st_mtime < broken_older_than_s:
-            left.append(file)
-        elif holds is not False:
-            _delete(file)
-            n_deleted += 1
-    return n_deleted, left
+    return _clean(_unreferenced(root, rows), lambda file: _delete_if_holding(file, rows), broken_after_s)
 
 
-def rewrite_staged(staging: Path, member_id: str) -> int:
-    """Take the member's rows out of every staged file; return how many files had some.
+def rewrite_staged(staging: Path, member_id: str, *, broken_after_s: float) -> Cleaned:
+    """Take the member's rows out of every staged file.
 
     What other members have staged stays, so that a run which is tried again goes on from there.
     """
-    files = [file for name in _STAGED for file in (staging / name).rglob("*.parquet")]
-    return sum(_rewrite(file, member_id) for file in files)
+    files = (file for name in _STAGED for file in (staging / name).rglob("*.parquet"))
+    return _clean(files, lambda file: _rewrite(file, member_id), broken_after_s)
+
+
+def _clean(files: Iterable[Path], clean: Callable[[Path], bool], broken_after_s: float) -> Cleaned:
+    """Clean each file; a run that goes on over other members may write or remove some meanwhile."""
+    n_files, unread = 0, []
+    for file in files:
+        try:
+            n_files += clean(file)
+        except FileNotFoundError:
+            continue
+        except (OSError, pa.ArrowInvalid):
+            if time.time() - file.stat().st_mtime < broken_after_s:
+                unread.append(file)
+            else:
+                _delete(file)
+                n_files += 1
+    return Cleaned(n_files=n_files, unread=unread)
 
 
 def clean_work(work: Path, member_id: str) -> int:
@@ -71,31 +92,26 @@ def _unreferenced(root: Path, rows: Rows) -> Iterator[Path]:
             yield file
 
 
-def _holds(file: Path, rows: Rows) -> bool | None:
-    """Whether a file holds the rows; None when it cannot be read."""
-    try:
-        column = pq.ParquetFile(file).read([rows.column])[rows.column]
-    except (OSError, pa.ArrowInvalid):
-        return None
-    return bool(pc.any(pc.is_in(column, pa.array(sorted(rows.values), pa.string()))).as_py())
-
-
-def _rewrite(file: Path, member_id: str) -> int:
-    try:
-        content = pq.ParquetFile(file).read()
-    except (OSError, pa.ArrowInvalid):  # a writer that was killed left it; no reader takes it
+def _delete_if_holding(file: Path, rows: Rows) -> bool:
+    column = pq.ParquetFile(file).read([rows.column])[rows.column]
+    holds = bool(pc.any(pc.is_in(column, pa.array(sorted(rows.values), pa.string()))).as_py())
+    if holds:
         _delete(file)
-        return 1
+    return holds
+
+
+def _rewrite(file: Path, member_id: str) -> bool:
+    content = pq.ParquetFile(file).read()
     if "member_id" not in content.column_names:
-        return 0
+        return False
     kept = content.filter(pc.not_equal(content["member_id"], member_id))
     if len(kept) == len(content):
-        return 0
+        return False
     partial = file.with_name(f".{file.name}.partial")
     pq.write_table(kept, partial)
     os.replace(partial, file)
     _checksum(file).unlink(missing_ok=True)
-    return 1
+    return True
 
 
 def _without_lines(file: Path, member_id: str) -> int:
@@ -112,7 +128,7 @@ def _without_lines(file: Path, member_id: str) -> int:
 
 
 def _delete(file: Path) -> None:
-    file.unlink()
+    file.unlink(missing_ok=True)
     _checksum(file).unlink(missing_ok=True)
 
 

@@ -51,16 +51,16 @@ def forget_member(settings: Settings, member_id: str, *, work: Sequence[Path] = 
         if counts[rows.table.name]:
             delete_rows(root, rows)
     idle_s = settings.run_idle_hours * 3600
-    removed = [remove_old_files(root, rows, broken_older_than_s=idle_s) for rows in there]
-    staged = rewrite_staged(settings.staging, member_id)
+    removed = [remove_old_files(root, rows, broken_after_s=idle_s) for rows in there]
+    staged = rewrite_staged(settings.staging, member_id, broken_after_s=idle_s)
     work_files = sum(clean_work(folder, member_id) for folder in work)
-    _require_nothing_left(root, member_id, there, [file for _, left in removed for file in left])
+    _require_nothing_left(root, member_id, there, [file for one in (*removed, staged) for file in one.unread])
     write_tombstone(root, member_id, FINISHED)
     return {
         "member_id": member_id,
         "rows_deleted": {name: n for name, n in counts.items() if n},
-        "files_deleted": sum(n for n, _ in removed),
-        "staged_rewritten": staged,
+        "files_deleted": sum(one.n_files for one in removed),
+        "staged_rewritten": staged.n_files,
         "work_files": work_files,
         "texts_shared": len(traces.shared),
         "is_in_profiles": is_present,

@@ -73,8 +73,6 @@ def cases_of_sample(
 ) -> list[Case]:
     """Return published labels, drawn by a hash of seed and pair, so that equal tables give the same.
 
-    Reads the ids of all labels (or of the run's), never more than `n_sample` whole rows.
-
     Args:
         run_id: of those that this published run added or revised, whether they still stand or not.
     Raises:
@@ -82,18 +80,30 @@ def cases_of_sample(
         MissingRequirementError: there is no label to draw.
     """
     reader = Reader(settings.tables)
-    where = equals(member_id=member_id) if member_id is not None else "true"
-    order = f"ORDER BY md5(concat({literal(str(seed))}, ':', member_id, ':', qualification_id)) LIMIT {n_sample}"
-    if run_id is None:
-        rows = reader.rows(f"SELECT * FROM labels WHERE {where} {order}", LABELS)
-    else:
+    if run_id is not None:
         _require_published(reader, run_id)
-        of_run = f"{equals(run_id=run_id)} AND after IS NOT NULL AND {where}"
-        sql = f"SELECT member_id, qualification_id, after FROM label_changes WHERE {of_run} {order}"
-        rows = [row["after"] for row in reader.rows(sql, LABEL_CHANGES)]
+    rows = _drawn(reader, run_id, member_id, n_sample, seed)
     if not rows:
         raise MissingRequirementError(f"No label to replay under {settings.tables}: publish a run first.")
     return _with_evidence(reader, rows)
+
+
+def _drawn(reader: Reader, run_id: str | None, member_id: str | None, n_sample: int, seed: int) -> list[dict[str, Any]]:
+    """Draw by the ids alone, which are a small part of a row, then take the rows."""
+    where = equals(member_id=member_id) if member_id is not None else "true"
+    order = f"ORDER BY md5(concat({literal(str(seed))}, ':', member_id, ':', qualification_id)) LIMIT {n_sample}"
+    if run_id is not None:
+        where += f" AND {equals(run_id=run_id)} AND change <> 'removed'"
+    table, columns = (LABELS, "*") if run_id is None else (LABEL_CHANGES, "member_id, qualification_id, after")
+    drawn = reader.rows(f"SELECT member_id, qualification_id FROM {table.name} WHERE {where} {order}", table)
+    members, pairs = {row["member_id"] for row in drawn}, {_pair(row) for row in drawn}
+    sql = f"SELECT {columns} FROM {table.name} WHERE {where} AND {is_in('member_id', members)}"
+    kept = sorted((row for row in reader.rows(sql, table) if _pair(row) in pairs), key=_pair)
+    return [row if run_id is None else row["after"] for row in kept]
+
+
+def _pair(row: dict[str, Any]) -> tuple[str, str]:
+    return row["member_id"], row["qualification_id"]
 
 
 def _require_published(reader: Reader, run_id: str) -> None:

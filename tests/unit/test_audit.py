@@ -1,5 +1,6 @@
 """Every question about a label, over a published history: why it is there, why not, since when, and what changed."""
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,14 @@ from jobs.settings import Settings
 from jobs.table_path import table_path
 from mis_scoring.core.errors import DataError
 from mis_scoring.core.prompt import COMPACT
+from schemas.coverage import COVERAGE
 from schemas.every import RUN_TABLES, UPSTREAM_TABLES
-from tests.published_history import History
+from schemas.judgments import JUDGMENTS
+from schemas.label_changes import LABEL_CHANGES
+from schemas.member_rounds import MEMBER_ROUNDS
+from schemas.quarantine import QUARANTINE
+from tests.published_history import ARTIFACT, START, History
+from tests.published_run import append_events, pins, put
 from tests.world import settings_under
 
 CATALOG = {
@@ -50,6 +57,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     made.run()
     made.run()
     made.run(published=False)
+    lost = {"member_id": "ann", "qualification_id": "q0", "change": "removed", "reason": "scorer", "after": None}
+    put(made.root, LABEL_CHANGES, [lost | {"run_id": "run-5", "before": made.labels["ann", "q0"]}])
     return made
 
 
@@ -140,6 +149,24 @@ def test_the_history_of_a_label_is_every_published_change_with_its_reason(settin
     assert gone == [("q1", "profile_changed"), ("q3", "retired")]
 
 
+def test_a_rejection_shows_the_judgment_that_its_run_used(tmp_path: Path) -> None:
+    """A newer generation counts from the run on that published with it."""
+    made = small(tmp_path)
+    old = audit_label(made.settings, "ann", "q4")["judgment"]
+    pair = {name: audit_label(made.settings, "ann", "q4")[part][name] for part, name in _HASHES}
+    row = {"scorer_id": "scorer", "generation": 1, "margin": -9.0, "score": 0.0001, "is_reference": True}
+    row |= {"engine": "{}", "run_id": "run-2", "judged_at": made.at("run-2")} | pair
+    put(made.root, JUDGMENTS, [row])
+    assert audit_label(made.settings, "ann", "q4")["judgment"] == old
+    made.run()
+    found = audit_label(made.settings, "ann", "q4")["judgment"]
+    assert (found["margin"], found["generation"], found["judged_run_id"]) == (-9.0, 1, "run-2")
+    assert audit_label(made.settings, "ann", "q4", as_of="run-1")["judgment"] == old
+
+
+_HASHES = (("profile", "query_hash"), ("qualification", "item_hash"))
+
+
 def test_a_diff_of_two_runs_is_the_net_of_all_in_between(settings: Settings) -> None:
     found = run_diff(settings, "run-1", "run-4")
     assert found["runs"] == ["run-2", "run-3", "run-4"] and found["n_changes"] == 3
@@ -203,6 +230,23 @@ def test_a_label_is_stale_when_what_it_stands_on_has_moved(tmp_path: Path) -> No
     assert codes("dan", "q4") == []
 
 
+def test_a_member_that_a_later_run_left_out_keeps_stale_labels_with_the_reason(tmp_path: Path) -> None:
+    made = small(tmp_path)
+    aside = {"step": "retrieve_candidates", "table": "profiles", "reason": "holds no text", "at": made.at("run-2")}
+    for member in ("ann", "new"):
+        row = made.coverage["ann"] | {"run_id": "run-2", "member_id": member, "pinned_at": made.at("run-2")}
+        put(made.root, COVERAGE, [row | {"is_complete": False, "incomplete_reason": "quarantined"}])
+        put(made.root, QUARANTINE, [aside | {"run_id": "run-2", "key": member}])
+    assert not audit_label(made.settings, "ann", "q0")["is_stale"], "run-2 is not published"
+    published = {"labels_version": None, "compared_with": 1}
+    append_events(made.root, "run-2", {"pinned": asdict(pins(made.root, "run-2")), "published": published}, at=START)
+    found = audit_label(made.settings, "ann", "q0")
+    reasons = {one["code"]: one["reason"] for one in found["stale_reasons"]}
+    assert (found["state"], reasons["quarantined"]) == ("accepted", "quarantined in run-2: holds no text")
+    new = audit_label(made.settings, "new", "q0")
+    assert (new["state"], new["reason"]) == ("not_evaluated", "quarantined in run-2: holds no text")
+
+
 def test_every_answer_outlives_vacuum_and_compaction(tmp_path: Path) -> None:
     made = small(tmp_path)
     made.put_profiles(PROFILES | {"ann": "nursing"})
@@ -236,10 +280,29 @@ def test_what_retention_took_away_is_said_and_never_guessed(tmp_path: Path) -> N
 
 def test_a_rejection_is_found_by_its_texts_when_its_round_is_gone(tmp_path: Path) -> None:
     made = small(tmp_path)
-    DeltaTable(table_path(made.root, next(t for t in RUN_TABLES if t.name == "member_rounds"))).delete()
-    gone = audit_label(made.settings, "ann", "q2")
-    assert gone["state"] == "rejected" and gone["score"] is None
-    assert gone["taken_away"] == ["the round of run-1 was kept 30 days, and its labeler is gone too"]
+    made.stage_artifact()
+    made.run()
+    before = {(member, "q4"): audit_label(made.settings, member, "q4") for member in ("ann", "bob")}
+    DeltaTable(table_path(made.root, MEMBER_ROUNDS)).delete()
+    assert audit_label(made.settings, "ann", "q4") == before["ann", "q4"] and before["ann", "q4"]["score"] < 0.5
+    made.put_profiles(PROFILES | {"ann": "another text"})
+    gone = audit_label(made.settings, "ann", "q4")
+    assert (gone["state"], gone["score"]) == ("rejected", None)
+    assert gone["taken_away"] == ["the round of run-2 was kept 30 days, and the profile is another one since"]
+    earlier = audit_label(made.settings, "ann", "q4", as_of="run-1")
+    assert earlier["taken_away"] == ["the round of run-1 was kept 30 days, and its labeler is gone too"]
+
+
+def test_the_labeler_is_described_as_long_as_it_is_staged_or_registered(tmp_path: Path) -> None:
+    made = small(tmp_path)
+    assert audit_label(made.settings, "ann", "q0")["artifact"]["prompt_digest"] is None, "neither"
+    made.stage_artifact()
+    made.run()
+    found = audit_label(made.settings, "ann", "q0")["artifact"]
+    assert found["artifact_id"] == ARTIFACT.artifact_id and found["checkpoint_digest"] == "0" * 64
+    assert found["label_tokens"] == {"yes": "YES", "no": "NO"} and found["numeric_profile"]["dtype"] == "float32"
+    replace(ARTIFACT, threshold=0.7).save(made.settings.staging / "artifacts" / "tiny")
+    assert audit_label(made.settings, "ann", "q0")["artifact"]["prompt_digest"] is None, "another artifact's"
 
 
 def test_the_commands_print_what_the_functions_return(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,14 +26,13 @@ from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.retrieval.sections import split_sections
 from jobs.table_path import table_path
 from jobs.table_reader import query
-from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact
+from jobs.tombstone import write_tombstone
 from mis_scoring.core.identity import text_hash
-from mis_scoring.core.prompt import COMPACT
-from mis_scoring.core.rounds import RoundRule
 from mis_scoring.ray_data.staging import scores_folder
 from schemas.embeddings import EMBEDDINGS
 from schemas.every import RUN_TABLES
 from schemas.judgments import JUDGMENTS
+from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.profiles import PROFILES
@@ -46,18 +45,6 @@ from tests.world import settings_under
 SECRET = "Zanzibarian nursing"
 ANN = f"{SECRET}, baking; later \u201cpainting\u201d."
 CATALOG = {"q0": "nursing of patients", "q1": "baking of bread", "q2": "welding of pipes"}
-ARTIFACT = LabelerArtifact(  # no weights: an erasure wants its prompt alone
-    name="tiny",
-    prompt=COMPACT,
-    label_tokens={"yes": "YES", "no": "NO"},
-    numeric_profile={"dtype": "float32", "quantisation": "none", "readout": "float32"},
-    threshold=0.5,
-    round_rule=RoundRule(candidates_per_round=2, stop_below=0.1),
-    tie_eps=1e-4,
-    domain={"catalog": "made up", "description": "made up"},
-    evaluation={},
-    digests=dict.fromkeys(CHECKPOINT_FILES, "0" * 64),
-)
 PROFILES_OF = {"ann": ANN, "bob": "Experienced in welding and nursing."}
 
 
@@ -66,10 +53,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two published runs, a profile apart; every replaced file is still on disk. Copied for each test."""
     home = tmp_path_factory.mktemp("written")
     made = History(settings_under(home))
-    folder = home / "staging" / "artifacts" / "tiny"
-    folder.mkdir(parents=True)
-    ARTIFACT.save(folder)
-    made.pinned = {"artifact_id": ARTIFACT.artifact_id, "artifact_folder": str(folder)}
+    made.stage_artifact()
     made.put_profiles(PROFILES_OF | {"ann": f"{SECRET} alone"})
     made.put_catalog(CATALOG)
     made.run()
@@ -86,7 +70,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(written: Path, tmp_path: Path) -> History:
     shutil.copytree(written, tmp_path / "home")
     again = History(settings_under(tmp_path / "home"))
-    again.pinned = {"artifact_folder": str(tmp_path / "home" / "staging" / "artifacts" / "tiny")}
+    again.stage_artifact()
     again.n_runs = 2
     again.put_catalog(CATALOG)
     return again
@@ -101,6 +85,8 @@ def test_no_file_holds_the_text_afterwards(made: History) -> None:
     home, staging = made.settings.home, made.settings.staging
     leftover = Path(table_path(made.root, MEMBER_ROUNDS)) / "run_id=run-2" / "part-killed.parquet"
     pq.write_table(pa.table({"member_id": ["ann"], "query_text": [ANN]}), leftover)  # never committed
+    others_file = leftover.with_name("part-of-bob.parquet")  # of a run that goes on and has not committed yet
+    pq.write_table(pa.table({"member_id": ["bob"], "query_text": ["welding"]}), others_file)
     sections = staging / "retrieval" / "run-2" / "sections" / "part.parquet"
     sections.parent.mkdir(parents=True)
     pq.write_table(pa.table({"member_id": ["ann", "bob"], "text": [SECRET, "welding"]}), sections)
@@ -125,6 +111,7 @@ def test_no_file_holds_the_text_afterwards(made: History) -> None:
     assert {table.name: _of_others(made, table.name) for table in RUN_TABLES} == others, "nobody else lost anything"
     vectors = {row["text_hash"] for row in query(made.root, "SELECT text_hash FROM embeddings", EMBEDDINGS)}
     assert vectors == section_hashes("bob") - section_hashes("ann"), "a part of both is embedded again"
+    assert others_file.exists(), "only files that hold the member go"
     assert pq.read_table(sections)["member_id"].to_pylist() == ["bob"]
     assert not (sections.parent / ".part.parquet.crc").exists(), "Spark would refuse the file"
     assert "bob" in gzip.decompress((work / "splits" / "test.jsonl.gz").read_bytes()).decode()
@@ -208,6 +195,26 @@ def test_killed_anywhere_and_run_again_it_ends_the_same(
     assert found["erasure"]["n_labels"] == 2 and found["reason"].startswith("the member was erased")
 
 
+def test_a_text_is_found_by_the_hash_of_its_profile_when_no_row_names_its_query(made: History) -> None:
+    """Of the first profile: its rounds have expired, and the labels are of the second."""
+    for table in (MEMBER_ROUNDS, LABEL_CHANGES):
+        DeltaTable(table_path(made.root, table)).delete()
+    assert forget_member(made.settings, "ann")["rows_deleted"]["texts"] == 2
+    assert left(made) == []
+
+
+def test_a_run_that_was_pinned_meanwhile_is_seen(made: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_late(root: Path, *arguments: Any, **named: Any) -> None:
+        write_tombstone(root, *arguments, **named)
+        append_events(root, "run-9", {"pinned": asdict(pins(root, "run-9"))}, at=START)
+
+    monkeypatch.setattr(job, "write_tombstone", write_late)
+    with pytest.raises(CheckFailedError, match="run-9 may be at work"):
+        forget_member(made.settings, "ann")
+    assert len(query(made.root, "SELECT * FROM labels WHERE member_id = 'ann'", LABELS)) == 2
+    assert audit_label(made.settings, "ann", "q0")["reason"].startswith("erasure begun")
+
+
 def test_a_text_that_another_member_has_word_for_word_stays(made: History) -> None:
     made.put_profiles({"ann": ANN, "eve": ANN})
     made.run()
@@ -216,8 +223,10 @@ def test_a_text_that_another_member_has_word_for_word_stays(made: History) -> No
     assert audit_label(made.settings, "eve", "q0")["profile"]["query_text"] is not None
 
 
-def test_a_file_that_cannot_be_read_is_not_passed_over(made: History) -> None:
-    broken = Path(table_path(made.root, TEXTS)) / "part-broken.parquet"
+@pytest.mark.parametrize("folder", ["tables/texts", "staging/retrieval/run-2/sections"])
+def test_a_file_that_cannot_be_read_is_neither_passed_over_nor_taken_from_a_writer(made: History, folder: str) -> None:
+    broken = made.settings.home / folder / "part-broken.parquet"
+    broken.parent.mkdir(parents=True, exist_ok=True)
     broken.write_bytes(b"PAR1 half of " + SECRET.encode())
     with pytest.raises(CheckFailedError, match=r"part-broken\.parquet, which cannot be read"):
         forget_member(made.settings, "ann")

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
+from jobs.audit import audit_label
 from jobs.cli import app
 from jobs.errors import MissingRequirementError
 from jobs.labeler.registry import PinnedLabeler, register
@@ -22,6 +24,7 @@ from jobs.settings import Settings
 from jobs.table_path import table_path
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError
+from mis_scoring.core.prompt import COMPACT
 from schemas.judgments import JUDGMENTS
 from schemas.labels import LABELS
 from schemas.table import Table
@@ -31,7 +34,7 @@ from tests.tiny_labeler import write_tiny_labeler
 from tests.world import settings_under
 
 CATALOG = {f"q{number}": f"{number} years as a nurse or accountant" for number in range(6)}
-PROFILES = {"ann": "nurse of 4 years", "bob": "tax accountant", "dan": "degree, licence"}
+PROFILES = {"ann": "nurse of 4 years", "bob": "tax accountant", "dan": "degree, licence", "eve": "of years and years"}
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +42,31 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A published run of which every margin is the cascade engine's; version 2 of the labeler is the champion since."""
     home = tmp_path_factory.mktemp("replay")
     settings = settings_under(home, engine_threads=1)
-    artifact = write_tiny_labeler(home / "labeler")
-    version, _ = register(settings, home / "labeler", alias="champion")
-    engine = Rescorer.of(
-        PinnedLabeler(name="tiny", version=version, folder=home / "labeler", artifact=artifact), "cascade", threads=1
-    )
-    made = History(settings, margins=lambda query, item: engine.margins(query, [item])[0])
+    folder = home / "labeler"
+    artifact = write_tiny_labeler(folder)
+    engine = Rescorer.of(_labeler(folder, artifact), "cascade", threads=1)
+    margins = {
+        (query, item): engine.margins(query, [item])[0]
+        for query in map(COMPACT.render_query, PROFILES.values())
+        for item in map(COMPACT.render_item, CATALOG.values())
+    }
+    cut = (min(margins.values()) + max(margins.values())) / 2
+    artifact = replace(artifact, threshold=1 / (1 + exp(-cut)))  # random weights decide something
+    artifact.save(folder)
+    version, _ = register(settings, folder, alias="champion")
+    made = History(settings, margins=lambda query, item: margins[query, item])
     made.pinned = {"labeler": settings.labeler_name, "labeler_version": version, "artifact_id": artifact.artifact_id}
-    made.pinned |= {"scorer_id": artifact.scorer_id, "artifact_folder": str(home / "gone")}
+    made.pinned |= {"scorer_id": artifact.scorer_id, "artifact_folder": "gone", "threshold": artifact.threshold}
     made.put_profiles(PROFILES)
     made.put_catalog(CATALOG)
     made.run()
-    replace(artifact, threshold=0.9).save(home / "labeler")
-    register(settings, home / "labeler", alias="champion")
+    replace(artifact, threshold=0.9999).save(folder)
+    register(settings, folder, alias="champion")
     return home
+
+
+def _labeler(folder: Path, artifact: LabelerArtifact) -> PinnedLabeler:
+    return PinnedLabeler(name="tiny", version="1", folder=folder, artifact=artifact)
 
 
 @pytest.fixture
@@ -113,8 +127,9 @@ def test_what_was_changed_since_is_named_label_by_label(settings: Settings, name
 
 
 def test_a_label_that_the_labeler_does_not_give_is_a_wrong_decision(settings: Settings) -> None:
-    rejected = next(row for row in rows(settings, JUDGMENTS) if row["margin"] < 0)
     names = ("query_hash", "item_hash", "score")
+    lowest = min(row["score"] for row in rows(settings, LABELS))
+    rejected = next(row for row in rows(settings, JUDGMENTS) if row["score"] < lowest)
     change(settings, LABELS, lambda row: row | {name: rejected[name] for name in names})
     wrong = replay_labels(settings, n_sample=1)["mismatches"]
     assert [one["mismatch"] for one in wrong] == ["decision"] and "against the cut" in wrong[0]["detail"]
@@ -132,16 +147,22 @@ def test_an_artifact_that_mlflow_lost_is_named(settings: Settings, written: Path
 
 
 def test_one_pair_is_replayed_also_where_it_was_rejected(settings: Settings) -> None:
-    labels = {(row["member_id"], row["qualification_id"]) for row in rows(settings, LABELS)}
-    accepted = sorted(labels)[0]
-    rejected = next((accepted[0], entry) for entry in CATALOG if (accepted[0], entry) not in labels)
-    for member, entry in (accepted, rejected):
+    pairs = [(member, entry) for member in PROFILES for entry in CATALOG]
+    states = {audit_label(settings, *pair)["state"]: pair for pair in pairs}
+    for member, entry in (states["accepted"], states["rejected"]):
         done = CliRunner().invoke(app, ["replay", "--member", member, "--qualification", entry], catch_exceptions=False)
         assert done.exit_code == 0 and done.output.startswith("same: 1 of 1"), done.output
 
 
+def test_the_audit_asks_mlflow_for_a_labeler_that_is_not_staged_any_more(settings: Settings) -> None:
+    label = rows(settings, LABELS)[0]
+    found = audit_label(settings, label["member_id"], label["qualification_id"])["artifact"]
+    assert found["labeler_version"] == "1" and found["tie_eps"] == 1e-4 and found["prompt_digest"] is not None
+
+
 def test_a_run_and_a_member_narrow_the_draw(settings: Settings) -> None:
-    assert replay_labels(settings, run_id="run-1", member_id="ann", n_sample=1)["n_labels"] == 1
+    member = rows(settings, LABELS)[0]["member_id"]
+    assert replay_labels(settings, run_id="run-1", member_id=member, n_sample=1)["n_labels"] == 1
     with pytest.raises(DataError, match="no published run"):
         replay_labels(settings, run_id="run-9")
     with pytest.raises(MissingRequirementError, match="No label to replay"):
@@ -157,4 +178,4 @@ def test_the_champion_of_today_has_no_say(settings: Settings) -> None:
     assert str(champion.version) == "2"
     assert replay_labels(settings, n_sample=3)["n_same"] == 3
     staged = [LabelerArtifact.load(folder).threshold for folder in (settings.staging / "artifacts").iterdir()]
-    assert staged == [0.5]
+    assert staged == [rows(settings, LABELS)[0]["threshold"]]
