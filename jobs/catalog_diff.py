@@ -32,15 +32,15 @@ def catalog_diff(settings: Settings, then: str | None = None, now: str | None = 
     """
     require(settings.tables, CATALOG)
     sides = _published(settings) if then is None else _resolve(settings, then), _resolve(settings, now)
-    versions = [{"delta_version": side, "catalog_version": catalog_version_of(settings.tables, side)} for side in sides]
+    digests = [catalog_version_of(settings.tables, side) for side in sides]
     entries = changed_entries(settings.tables, *sides)
     counts = Counter(change for entry in entries for change in entry.changes)
     return {
-        "then": versions[0],
-        "now": versions[1],
+        "then": {"delta_version": sides[0], "catalog_version": digests[0]},
+        "now": {"delta_version": sides[1], "catalog_version": digests[1]},
         "counts": {change: counts[change] for change in get_args(EntryChange)},
         "entries": [_entry(entry) for entry in entries],
-        "moved": _moved(settings, versions[1]["catalog_version"]),
+        "moved": _moved(settings, digests[1]),
     }
 
 
