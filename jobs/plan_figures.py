@@ -17,7 +17,8 @@ def plan_figures(settings: Settings, pins: Pins, experience: Experience) -> dict
     """Return a plan's figures, each of the priced ones as {min, expected, max}.
 
     Returns:
-        members, members_removed, reasons (members by reason; one may have several), rounds (members in each), moved
+        members, members_removed, reasons (members by reason; one may have several), rounds (members in each), n_rounds
+        (that anybody may reach), moved
         (candidates against those that the labels stand on), pairs_to_score, pairs_reused, tokens, gpu_seconds, cost
         (USD), labels_that_may_change, expected_by.
     """
@@ -26,13 +27,14 @@ def plan_figures(settings: Settings, pins: Pins, experience: Experience) -> dict
     tokens = figures["tokens"]
     speed = measured_tokens_per_s(root, scorer_id=pins.scorer_id, engine=pins.engine)
     seconds = {bound: seconds_of(tokens[bound], speed) for bound in BOUNDS}
-    reasons = _reasons(root, pins)
+    reasons, rounds = _reasons(root, pins), _rounds(root, pins)
     return {
         "kind": pins.kind,
         "members": _count(root, pins, "reasons[1] <> 'member_removed'"),
         "members_removed": reasons.get("member_removed", 0),
         "reasons": reasons,
-        "rounds": _rounds(root, pins),
+        "rounds": rounds,
+        "n_rounds": len(rounds),
         "moved": _moved(root, pins),
         **figures,
         "gpu_seconds": seconds,

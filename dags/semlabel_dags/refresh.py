@@ -41,9 +41,9 @@ def refresh_steps(kind: str, *, before_spending: Sequence[BaseOperator] = ()) ->
     Args:
         before_spending: tasks between the plan and the first step that needs an engine.
     """
-    nobody = ("members", ["start_engines", *_tasks_from(0)])  # without a member no round is needed, and no engine
+    spending = [*(task.task_id for task in before_spending), "start_engines", *_tasks_from(0)]
     chain(
-        *plan_steps(kind, skip_at_zero=nobody),
+        *plan_steps(kind, skip_at_zero=("n_rounds", spending)),
         *before_spending,
         score_members(),
         publish_labels(),
@@ -51,14 +51,14 @@ def refresh_steps(kind: str, *, before_spending: Sequence[BaseOperator] = ()) ->
     )
 
 
-def plan_steps(kind: str, **retrieval: Any) -> list[BaseOperator]:
+def plan_steps(kind: str, **planning: Any) -> list[BaseOperator]:
     """What a run does before it spends: its plan knows every pair, since the candidates are there.
 
     Args:
-        retrieval: further arguments of the task that retrieves.
+        planning: further arguments of the task that plans.
     """
-    retrieve = run_step("retrieve_candidates", **retrieval)
-    return [pin_inputs(kind), run_step("scope_members"), retrieve, run_step("plan_refresh")]
+    found = [run_step("scope_members"), run_step("retrieve_candidates"), run_step("plan_refresh", **planning)]
+    return [pin_inputs(kind), *found]
 
 
 def pin_inputs(kind: str) -> BaseOperator:

@@ -4,14 +4,17 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jinja2 import Template
 
 from tests.dag_runs import DAGS
 
 FILES = sorted(DAGS.glob("*.py"))
 HEAVY = {"pyspark", "ray", "torch", "transformers", "sglang", "mlflow", "deltalake", "jobs", "mis_scoring"}
+PRICED = ("pairs_to_score", "pairs_reused", "tokens", "gpu_seconds", "cost", "labels_that_may_change")
 REFRESHES = ("catalog_backfill", "daily_incremental", "weekly_full")
 
 
@@ -85,6 +88,10 @@ def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any
     approval = dags["catalog_backfill"].get_task("approve_plan")
     assert approval.upstream_task_ids == {"plan_refresh"} and approval.ignore_downstream_trigger_rules
     assert dags["catalog_backfill"].get_task("start_engines").upstream_task_ids == {"approve_plan"}
+    figures = dict.fromkeys(PRICED, {"min": 4, "expected": 6.5, "max": 8})
+    plan = {"members": 2, "reasons": {"retired": 2}, "expected_by": {"basis": "the rounds of a run"}, **figures}
+    shown = Template(approval.body).render(ti=SimpleNamespace(xcom_pull=lambda task_ids: plan))
+    assert "| pairs to score | 4 | 6.5 | 8 |" in shown and "Expected by the rounds of a run." in shown
     for kind in REFRESHES:
         assert dags[kind].get_task("plan_refresh").upstream_task_ids == {"retrieve_candidates"}, "every pair is known"
 

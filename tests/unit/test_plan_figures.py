@@ -88,6 +88,7 @@ def test_a_plan_sums_its_members_up_and_prices_them(settings: Settings) -> None:
         {"round": 0, "members_min": 2, "members_max": 2},
         {"round": 1, "members_min": 1, "members_max": 2},
     ]
+    assert found["n_rounds"] == 2
     assert found["moved"] == {"members": 1, "came_in": 2, "dropped_out": 1}
     assert found["pairs_to_score"] == {"min": 2, "expected": 3.0, "max": 6}
     assert found["pairs_reused"] == {"min": 8, "expected": 8, "max": 8}
