@@ -88,7 +88,7 @@ def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any
     approval = dags["catalog_backfill"].get_task("approve_plan")
     assert approval.upstream_task_ids == {"plan_refresh"} and approval.ignore_downstream_trigger_rules
     assert dags["catalog_backfill"].get_task("start_engines").upstream_task_ids == {"approve_plan"}
-    figures = dict.fromkeys(PRICED, {"min": 4, "expected": 6.5, "max": 8})
+    figures = {name: {"min": 4, "expected": 6.5, "max": 8} for name in PRICED}
     plan = {"members": 2, "reasons": {"retired": 2}, "expected_by": {"basis": "the rounds of a run"}, **figures}
     shown = Template(approval.body).render(ti=SimpleNamespace(xcom_pull=lambda task_ids: plan))
     assert "| pairs to score | 4 | 6.5 | 8 |" in shown and "Expected by the rounds of a run." in shown
