@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, scope_members, stop_early
 from jobs.domain import set_domain
+from jobs.ledger import append_event
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_path import table_path
@@ -89,7 +90,9 @@ class World:
         return run_id
 
     def plan(self, run_id: str) -> dict[str, Any]:
-        return plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
+        plan = plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
+        append_event(self.settings.tables, run_id, "plan_refresh", plan)
+        return plan
 
     def score_rounds(self, run_id: str, rule: Rule = shares_a_word) -> None:
         self.scored = self.reused = 0
