@@ -186,7 +186,7 @@ def _measure_spark(spark: SparkSession, settings: Settings, pairs: list[tuple[st
     def scope_of(share: float) -> DataFrame:
         members = profiles.where(_part("member_id", share))
         covered = published_coverage(spark, root, members=members.select("member_id"))
-        return to_scope(members, covered, pins, n_entries=N_ENTRIES, revoked=nobody)
+        return to_scope(members, covered, pins, revoked=nobody)
 
     return {
         "spark_label_s": _spread(audits),

@@ -71,12 +71,12 @@ def to_judgments(staged: DataFrame, pins: Pins) -> DataFrame:
 
 
 def spent(staged: DataFrame) -> DataFrame:
-    """Return (member_id, scored, tokens) of the rows that were scored, tie checks among the tokens.
+    """Return (member_id, scored, tokens, tie_tokens) of the rows that were scored.
 
     As staged: a round that is built again after its scores were committed has nothing left to score.
     """
-    tokens = F.col("n_tokens") + F.col("tie_tokens")
-    return staged.where("error IS NULL").select("member_id", F.size("item_ids").alias("scored"), tokens.alias("tokens"))
+    cost = (F.size("item_ids").alias("scored"), F.col("n_tokens").alias("tokens"), "tie_tokens")
+    return staged.where("error IS NULL").select("member_id", *cost)
 
 
 def failures(staged: DataFrame, past_stop: DataFrame) -> DataFrame:

@@ -28,6 +28,7 @@ _SUMMED = (
     "engines_started",
     "past_stop_scored",
     "past_stop_tokens",
+    "past_stop_tie_tokens",
 )
 _MOST_REASONS = 50  # of quarantine; an engine's message may differ from row to row
 
@@ -35,12 +36,11 @@ _MOST_REASONS = 50  # of quarantine; an engine's message may differ from row to 
 def summed_over_rounds(ledger: RunLedger) -> dict[str, int]:
     """Sum what the rounds counted: pairs scored and reused, tie checks, tokens, engines started.
 
-    `scored` is without the pairs that price early stopping, `past_stop_scored`; tokens and tie checks are of both, and
-    `past_stop_tokens` of all tokens are the sample's.
+    The pairs and tokens that price early stopping stand apart, as `past_stop_...`; tie checks are of both.
     """
     payloads = [payload for jobs in ledger.rounds().values() for payload in jobs.values()]
     summed = {name: sum(payload.get(name, 0) for payload in payloads) for name in _SUMMED}
-    return summed | {"scored": summed["scored"] - summed["past_stop_scored"]}
+    return summed | {name: summed[name] - summed[f"past_stop_{name}"] for name in ("scored", "tokens", "tie_tokens")}
 
 
 def funnel(root: Path, pins: Pins, ledger: RunLedger) -> dict[str, int | None]:
@@ -77,7 +77,7 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
                 "accepted_share": row["accepted"] / row["judged"] if row["judged"] else None,
                 "scored": score.get("scored", 0) - stop.get("past_stop_scored", 0),
                 "pairs_reused": jobs.get("build_round", {}).get("pairs_reused", 0),
-                "tokens": score.get("tokens", 0) + score.get("tie_tokens", 0) - stop.get("past_stop_tokens", 0),
+                "tokens": sum(score.get(n, 0) - stop.get(f"past_stop_{n}", 0) for n in ("tokens", "tie_tokens")),
                 "reasons": dict(stop.get("reasons", {})),
                 "seconds": sum(payload.get("seconds", 0.0) for payload in jobs.values()),
             }
@@ -86,7 +86,10 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
 
 
 def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str, Any]]:
-    """Return what was planned at most beside what it came to; what the plan does not know is left out.
+    """Return what was planned, at least, as expected and at most, beside what it came to.
+
+    What the plan does not know is left out, and so is what is not known afterwards. Tokens are those of packed
+    requests, as planned; the rescoring of ties comes on top, in seconds and money too.
 
     What the sample past its stop cost is left out too, of the seconds by its part of the tokens.
 
@@ -94,19 +97,22 @@ def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str
         usd_per_hour: rent of all engines together; None where it is not known.
     """
     plan, summed = ledger.of("plan_refresh"), summed_over_rounds(ledger)
-    tokens = summed["tokens"] + summed["tie_tokens"]
-    planned_share = 1.0 - (summed["past_stop_tokens"] / tokens if tokens else 0.0)
+    planned, aside = (summed[f"{part}tokens"] + summed[f"{part}tie_tokens"] for part in ("", "past_stop_"))
+    planned_share = planned / (planned + aside) if aside else 1.0
     scoring_s = ledger.seconds_by_job().get("score_round", 0.0) * planned_share
     actual = {
-        "pairs": summed["scored"],
-        "tokens": tokens - summed["past_stop_tokens"],
-        "seconds": scoring_s,
-        "cost_usd": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
+        "pairs_to_score": summed["scored"],
+        "pairs_reused": summed["pairs_reused"],
+        "tokens": summed["tokens"],
+        "gpu_seconds": scoring_s,
+        "cost": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
+        "labels_that_may_change": sum(ledger.of(PUBLISHED).get("changes", {}).values()),
     }
+    figures = ((what, plan.get(what, {}), value) for what, value in actual.items())
     return [
-        {"what": what, "at_most": plan[f"{what}_at_most"], "actual": value}
-        for what, value in actual.items()
-        if plan.get(f"{what}_at_most") is not None and value is not None
+        {"what": what, **figure, "actual": value}
+        for what, figure, value in figures
+        if figure.get("max") is not None and value is not None
     ]
 
 

@@ -91,5 +91,7 @@ def _rounds(outcomes: DataFrame) -> DataFrame:
         F.sum("missing").alias("missing"),
         F.max("round").alias("last_round"),
         F.sum(F.when(is_past, F.col("scored")).otherwise(nothing)).cast("int").alias("scored_past_stop"),
-        F.sum(F.when(is_past, F.col("tokens")).otherwise(nothing)).cast("long").alias("tokens_past_stop"),
+        F.sum(F.when(is_past, F.col("tokens") + F.col("tie_tokens")).otherwise(nothing))
+        .cast("long")
+        .alias("tokens_past_stop"),
     )

@@ -38,7 +38,8 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 
     Returns:
         committed, failed; reasons: members by reason; goes_on; next_round: members that have one, sampled ones past
-        their stop among them; past_stop_members, past_stop_scored, past_stop_tokens: this round's part for the sample.
+        their stop among them; past_stop_members, past_stop_scored, past_stop_tokens, past_stop_tie_tokens: this round's
+        part for the sample.
     """
     root = settings.tables
     pins = pins_of(root, params.run_id)
@@ -62,7 +63,8 @@ def _counts(root: Path, params: Params) -> dict[str, Any]:
     further = f"SELECT count(*) AS members {of_round} AND (goes_on OR goes_past_stop)"
     past_stop = f"""
         SELECT count(*) AS past_stop_members, coalesce(sum(scored), 0) AS past_stop_scored,
-               coalesce(sum(tokens), 0) AS past_stop_tokens {of_round} AND is_past_stop"""
+               coalesce(sum(tokens), 0) AS past_stop_tokens, coalesce(sum(tie_tokens), 0) AS past_stop_tie_tokens
+        {of_round} AND is_past_stop"""
     return {
         "reasons": reasons,
         "goes_on": reasons.get("goes_on", 0),
@@ -72,11 +74,14 @@ def _counts(root: Path, params: Params) -> dict[str, Any]:
 
 
 def judged_pairs(member_rounds: DataFrame, judgments: DataFrame) -> DataFrame:
-    """Return one row a pair of the round: member_id, round, qualification_id, hashes; margin is null where missing."""
+    """Return one row a pair of the round: member_id, round, qualification_id, hashes; margin is null where missing.
+
+    A member whose slots in the round are all empty has one row without a pair.
+    """
     items = F.arrays_zip(
         F.concat("item_ids", "reused_ids").alias("id"), F.concat("item_hashes", "reused_hashes").alias("hash")
     )
-    pairs = member_rounds.select("run_id", "round", "member_id", "query_hash", F.explode(items).alias("item"))
+    pairs = member_rounds.select("run_id", "round", "member_id", "query_hash", F.explode_outer(items).alias("item"))
     named = pairs.select(
         "run_id",
         "round",
@@ -91,7 +96,7 @@ def judged_pairs(member_rounds: DataFrame, judgments: DataFrame) -> DataFrame:
 
 def to_outcomes(pairs: DataFrame, pins: Pins, round: int) -> DataFrame:
     """Return one row a member: counts, `goes_on`, and the reason."""
-    judged, missing = F.col("margin").isNotNull(), F.col("margin").isNull()
+    judged, missing = F.col("margin").isNotNull(), F.col("margin").isNull() & F.col("item_hash").isNotNull()
     accepted = is_accepted(F.col("margin"), pins.threshold)
     counted = pairs.groupBy("run_id", "round", "member_id").agg(
         F.count_if(judged).cast("int").alias("judged"),
@@ -112,12 +117,12 @@ def with_spent(outcomes: DataFrame, member_rounds: DataFrame, cost: DataFrame) -
     """Add what each row cost, and whether it is past the member's stop.
 
     Args:
-        cost: (member_id, scored, tokens) of the members that something was scored for.
+        cost: (member_id, scored, tokens, tie_tokens) of the members that something was scored for.
     """
     built = member_rounds.select("member_id", _is_past_stop())
     joined = outcomes.join(built, "member_id").join(cost, "member_id", "left")
-    counts = {"scored": F.coalesce("scored", F.lit(0)), "tokens": F.coalesce("tokens", F.lit(0)).cast("long")}
-    return joined.withColumns(counts)
+    types = {"scored": "int", "tokens": "long", "tie_tokens": "long"}
+    return joined.withColumns({name: F.coalesce(name, F.lit(0)).cast(type_) for name, type_ in types.items()})
 
 
 def _is_past_stop() -> Column:

@@ -5,9 +5,7 @@ Item lists are aligned with each other and in rank order.
 
 import pyarrow as pa
 
-from schemas.table import FLAG, INT, TEXT, Table, optional, required
-
-TEXT_LIST = pa.list_(TEXT)
+from schemas.table import FLAG, INT, TEXT, TEXT_LIST, Table, optional, required
 
 MEMBER_ROUNDS = Table(
     name="member_rounds",

@@ -25,7 +25,8 @@ ROUND_OUTCOMES = Table(
             optional("is_past_stop", FLAG),  # a further round of a sampled member who had stopped before it
             optional("goes_past_stop", FLAG),  # the member is sampled and has a further round, although it stopped
             optional("scored", INT),  # pairs that no run had judged before
-            optional("tokens", COUNT),  # prefilled for them, tie checks among it
+            optional("tokens", COUNT),  # of the packed requests for them
+            optional("tie_tokens", COUNT),  # of the reference's, for pairs in the tie band
         ]
     ),
     partition_by=("run_id", "round"),

@@ -32,7 +32,7 @@ def test_a_file_is_written_in_the_order_that_its_schema_says(spark: SparkSession
     append(judged, tmp_path, JUDGMENTS, transaction="once")
     outcomes = numbers.selectExpr(
         "'run' run_id", "0 round", "h member_id", "1 judged", "1 accepted", "0 missing", "true goes_on",
-        "'goes_on' reason", "false is_past_stop", "false goes_past_stop", "1 scored", "1L tokens",
+        "'goes_on' reason", "false is_past_stop", "false goes_past_stop", "1 scored", "1L tokens", "0L tie_tokens",
     )  # fmt: skip
     replace(outcomes, tmp_path, ROUND_OUTCOMES, run_id="run", round=0)
     for table in (JUDGMENTS, ROUND_OUTCOMES):
