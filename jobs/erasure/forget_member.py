@@ -16,9 +16,11 @@ from jobs.erasure.traces import Traces, find_traces
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.run_ledger import read_runs
 from jobs.settings import Settings
+from jobs.table_admin import create_missing
 from jobs.table_path import table_exists
 from jobs.table_reader import Reader, equals
 from jobs.tombstone import FINISHED, STARTED, tombstone_of, write_tombstone
+from schemas.every import RUN_TABLES
 from schemas.profiles import PROFILES
 from schemas.runs import RUNS
 from schemas.scope import SCOPE
@@ -39,6 +41,8 @@ def forget_member(settings: Settings, member_id: str, *, work: Sequence[Path] = 
     """
     root, reader = settings.tables, Reader(settings.tables)
     refuse_while_open(settings, member_id)
+    if table_exists(root, RUNS):
+        create_missing(root, *RUN_TABLES)  # and the columns that tables of an earlier release lack
     tombstone = tombstone_of(reader, member_id)
     traces = find_traces(reader, settings, member_id, tombstone)
     there = [rows for rows in rows_of(traces) if rows.values and table_exists(root, rows.table)]
@@ -82,7 +86,7 @@ def refuse_while_open(settings: Settings, member_id: str) -> None:
         return
     reader = Reader(root)
     going = [run for run in read_runs(root) if run.state == "open"]
-    over = [run.run_id for run in going if "plan_refresh" not in run.times or _has(reader, run.run_id, member_id)]
+    over = [run.run_id for run in going if "scope_members" not in run.times or _has(reader, run.run_id, member_id)]
     if over:
         raise CheckFailedError(
             f"{', '.join(over)} may be at work on member {member_id!r}: erase it when the run is published or failed "
