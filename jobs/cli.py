@@ -224,6 +224,17 @@ def metrics(
 
 
 @app.command()
+def web(
+    host: Annotated[str, typer.Option(help="Address to answer at; loopback unless told.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8070,
+) -> None:
+    """Serve the auditor's pages to whoever has the token; prints the link that logs in."""
+    from jobs.web.serve import serve
+
+    serve(Settings(), host=host, port=port)
+
+
+@app.command()
 def freshness(as_json: AsJson = False) -> None:
     """Say how old the published labels are; exit code 1 when older than SEMLABEL_FRESHNESS_LIMIT_HOURS."""
     from jobs.freshness import check_freshness

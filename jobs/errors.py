@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 
 from mis_scoring.core.errors import DataError, SemlabelError
-
-
-class MissingRequirementError(SemlabelError):
-    """Something that the job needs is not there (a jar, a table, a labeler); the message says how to get it."""
+from mis_scoring.core.errors import MissingRequirementError as MissingRequirementError
 
 
 class CheckFailedError(SemlabelError):

@@ -122,11 +122,14 @@ def read_run(root: Path, run_id: str) -> RunLedger:
 
 def read_runs(root: Path) -> list[RunLedger]:
     """Read all pinned runs, oldest first; grows with all that ever ran, 20 to 60 events a run."""
-    by_run: dict[str, list[dict[str, Any]]] = {}
-    for row in query(root, "SELECT * FROM runs ORDER BY at", RUNS):
-        by_run.setdefault(row["run_id"], []).append(row)
-    runs = [of_rows(run_id, rows) for run_id, rows in by_run.items()]
-    return [run for run in runs if PINNED in run.times]
+    return [run for run in _by_run(query(root, "SELECT * FROM runs ORDER BY at", RUNS)) if PINNED in run.times]
+
+
+def newest_runs(root: Path, *, limit: int, offset: int = 0) -> list[RunLedger]:
+    """Read pinned runs, the last pinned first."""
+    pinned = f"SELECT run_id FROM runs WHERE event = '{PINNED}' ORDER BY at DESC LIMIT {limit} OFFSET {offset}"
+    runs = _by_run(query(root, f"SELECT * FROM runs WHERE run_id IN ({pinned}) ORDER BY at", RUNS))
+    return sorted(runs, key=lambda run: run.pinned_at, reverse=True)
 
 
 def last_maintenance(root: Path) -> datetime | None:
@@ -135,6 +138,13 @@ def last_maintenance(root: Path) -> datetime | None:
         "at"
     ]
     return found
+
+
+def _by_run(rows: Sequence[Mapping[str, Any]]) -> list[RunLedger]:
+    by_run: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_run.setdefault(row["run_id"], []).append(row)
+    return [of_rows(run_id, rows) for run_id, rows in by_run.items()]
 
 
 def of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:

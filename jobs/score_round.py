@@ -64,14 +64,14 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     started = time.monotonic()
     pins = pins_of(settings.tables, params.run_id)
     files = round_files(settings.tables, params)
-    member_ids = members_to_score(files)
+    member_ids, settled = members_of_round(files)
     folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
     prepare_folder(folder)
     with _alone(folder):
         if set(member_ids) - members_done(folder):
             with _progress(folder, params.round, len(member_ids)):
                 _score(settings, pins, files, folder)
-        check_one_to_one(folder, member_ids)
+        check_one_to_one(folder, member_ids, settled)
         result = summarise(folder) | {"seconds": round(time.monotonic() - started, 2)}
         write_summary(folder, result)
     return result
@@ -83,20 +83,29 @@ def round_files(root: Path, params: Params) -> list[str]:
     return list(DeltaTable(table_path(root, MEMBER_ROUNDS)).file_uris(file_pruning_predicate=partition))
 
 
-def members_to_score(files: Sequence[str]) -> list[str]:
-    """Return the members that have at least one item to score."""
-    found: list[str] = []
+def members_of_round(files: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the members with an item to score, and those whose pairs all have a judgment.
+
+    The latter may have a staged row: a round that is built again after its scores were committed reuses them.
+    """
+    to_score: list[str] = []
+    settled: list[str] = []
     for file in files:
         rows = pq.ParquetFile(file).read(["member_id", "item_ids"])
         has_items = pc.greater(pc.list_value_length(rows["item_ids"]), pa.scalar(0))
-        found += rows["member_id"].filter(has_items).to_pylist()
-    return found
+        to_score += rows["member_id"].filter(has_items).to_pylist()
+        settled += rows["member_id"].filter(pc.invert(has_items)).to_pylist()
+    return to_score, settled
 
 
 def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -> None:
     artifact = load_artifact(pins)
     spec = ScoreSpec.of(
-        artifact, Path(pins.artifact_folder), engine=pins.engine, engine_threads=settings.engine_threads
+        artifact,
+        Path(pins.artifact_folder),
+        engine=pins.engine,
+        engine_threads=settings.engine_threads,
+        engine_options=settings.engine_options,
     )
     from mis_scoring.ray_data.failures import error_of
     from mis_scoring.ray_data.session import ray_session

@@ -5,7 +5,7 @@ Each field is read from the environment as SEMLABEL_<NAME>, or from a `.env` fil
 
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -41,6 +41,7 @@ class Settings(BaseSettings):
     candidates_per_member: int = Field(200, ge=1, description="K")
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
+    engine_options: dict[str, Any] = Field({}, description="of the engine besides, as JSON: `sglang` has some")
     n_engines: int = Field(1, ge=1, description="engines that score at a time")
     gpus_per_engine: float = Field(0.0, ge=0, description="a fraction such as 0.5 puts several on one GPU")
 

@@ -76,7 +76,7 @@ STORES = (
     ),
     Store(
         where="deployment",
-        holds="what `make up` keeps of its services: secrets, logs",
+        holds="what `make up` keeps of its services: secrets, logs; the token of `semlabel web`",
         personal="none",
         kept="until deleted",
         deleted_by="a person",

@@ -46,7 +46,10 @@ def coverage_of(reader: Reader, moment: Moment, member_id: str) -> MemberCoverag
 def _whole(reader: Reader, row: dict[str, Any] | None, member_id: str) -> dict[str, Any] | None:
     if row is None:
         return None
-    return reader.one(f"SELECT * FROM coverage WHERE {equals(run_id=row['run_id'], member_id=member_id)}", COVERAGE)
+    where = equals(run_id=row["run_id"], member_id=member_id)
+    found = reader.one(f"SELECT * FROM coverage WHERE {where}", COVERAGE)
+    # a table that no run has touched since a column was added lacks it
+    return found and dict.fromkeys(COVERAGE.columns.names) | found
 
 
 def left_out_reason(reader: Reader, row: dict[str, Any], member_id: str) -> str:

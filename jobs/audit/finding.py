@@ -16,6 +16,7 @@ from jobs.tombstone import Tombstone, reason_of
 from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.profiles import PROFILES
+from schemas.quarantine import QUARANTINE
 
 State = Literal["accepted", "rejected", "not_evaluated", "not_in_catalog", "unknown", "erased"]
 _ENTRY_GONE = ("retired", "catalog_entry_removed")
@@ -106,8 +107,17 @@ def _without_candidate(
     if stands["candidates"] and not _has_candidates(reader, evaluated_by(stands), member_id):
         days = CANDIDATES.kept_days
         return "unknown", f"no label; the candidates of {evaluated_by(stands)} were kept {days} days, and are gone"
+    aside = _entry_set_aside(reader, evaluated_by(stands), qualification_id)
+    if aside is not None:
+        return "not_evaluated", f"{evaluated_by(stands)} quarantined the entry: {aside}"
     depth = stands["candidates_per_member"]
     return "not_evaluated", f"not among the {depth} candidates that retrieval proposed"
+
+
+def _entry_set_aside(reader: Reader, run_id: str, qualification_id: str) -> str | None:
+    where = equals(run_id=run_id, key=qualification_id) + " AND \"table\" = 'catalog'"
+    found = reader.one(f"SELECT reason FROM quarantine WHERE {where} LIMIT 1", QUARANTINE)
+    return None if found is None else str(found["reason"])
 
 
 def _has_candidates(reader: Reader, run_id: str, member_id: str) -> bool:

@@ -65,6 +65,10 @@ def print_forgotten(done: dict[str, Any]) -> None:
     lines.line("files", f"{done['files_deleted']} deleted, {rewritten}")
     if done["texts_shared"]:
         lines.line("kept", f"{done['texts_shared']} text(s) that another member has word for word")
+    if done["labelers_gone"]:
+        lines.line(
+            "unknown", f"{done['labelers_gone']} labeler(s) are gone: their queries are found where a row names them"
+        )
     if done["is_in_profiles"]:
         lines.line("left", "the source still has the profile: remove it there; no run labels it from now on")
 

@@ -19,8 +19,8 @@ def find_members(settings: Settings, prefix: str, *, limit: int = 20) -> list[di
     """
     reader = Reader(settings.tables)
     within = f"member_id >= {literal(prefix)} AND member_id < {literal(prefix + _LAST)}"
-    ids = f"SELECT DISTINCT member_id FROM %s WHERE {within} ORDER BY member_id LIMIT {limit}"
-    present = {row["member_id"] for row in reader.rows(ids % "profiles", PROFILES)}
+    ids = f"SELECT DISTINCT member_id FROM profiles WHERE {within} ORDER BY member_id LIMIT {limit}"
+    present = {row["member_id"] for row in reader.rows(ids, PROFILES)}
     counts = f"SELECT member_id, count(*) AS n FROM labels WHERE {within} GROUP BY member_id ORDER BY 1 LIMIT {limit}"
     labelled = {row["member_id"]: row["n"] for row in reader.rows(counts, LABELS)}
     return [

@@ -31,7 +31,8 @@ def forget_member(settings: Settings, member_id: str, *, work: Sequence[Path] = 
         work: work folders of labelers whose pairs may hold the member.
     Returns:
         rows_deleted: by table; files_deleted, staged_rewritten, work_files: counts; texts_shared: query texts that
-        stay, another member having the same profile; is_in_profiles: whether the source has still to remove it.
+        stay, another member having the same profile; labelers_gone: whose queries are found only where a row names
+        them; is_in_profiles: whether the source has still to remove it.
     Raises:
         MissingRequirementError: nothing knows the member.
         CheckFailedError: a run over the member goes on, or something of the member is left.
@@ -63,6 +64,7 @@ def forget_member(settings: Settings, member_id: str, *, work: Sequence[Path] = 
         "staged_rewritten": staged.n_files,
         "work_files": work_files,
         "texts_shared": len(traces.shared),
+        "labelers_gone": traces.n_labelers_gone,
         "is_in_profiles": is_present,
     }
 

@@ -5,7 +5,7 @@ that coverage, candidates or scope name. Reads `texts` once, hashing its queries
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jobs.audit.artifact import artifact_of
@@ -38,6 +38,7 @@ class Traces:
     Attributes:
         shared: those of the query hashes that are another member's too, whose profile reads the same.
         section_hashes: of the parts that were embedded; a part that another member has too is embedded again.
+        n_labelers_gone: labelers whose layout nobody has any more: of their queries those are found that a row names.
     """
 
     member_id: str
@@ -45,6 +46,7 @@ class Traces:
     query_hashes: frozenset[str]
     shared: frozenset[str]
     section_hashes: frozenset[str]
+    n_labelers_gone: int
 
 
 def find_traces(reader: Reader, settings: Settings, member_id: str, earlier: Tombstone | None) -> Traces:
@@ -53,7 +55,8 @@ def find_traces(reader: Reader, settings: Settings, member_id: str, earlier: Tom
     Args:
         earlier: of an attempt that did not end: what it named may be gone from where it was found.
     """
-    layouts = set(_layouts(reader, settings))
+    found = _layouts(reader, settings)
+    layouts = {layout for layout in found if layout is not None}
     profile = reader.one(f"SELECT profile_text FROM profiles WHERE {equals(member_id=member_id)}", PROFILES)
     known = [profile["profile_text"]] if profile and profile["profile_text"] is not None else []
     profile_hashes = {text_hash(text) for text in known} | _profile_hashes(reader, member_id)
@@ -69,15 +72,15 @@ def find_traces(reader: Reader, settings: Settings, member_id: str, earlier: Tom
         query_hashes=frozenset(query_hashes),
         shared=frozenset(query for query, text in profiles.items() if text_hash(text) in others),
         section_hashes=frozenset(_sections([*known, *profiles.values()])),
+        n_labelers_gone=found.count(None),
     )
 
 
-def _layouts(reader: Reader, settings: Settings) -> Iterator[PromptLayout]:
-    """Every layout that a run ever rendered by; one artifact a time it was pinned first."""
+def _layouts(reader: Reader, settings: Settings) -> list[PromptLayout | None]:
+    """Return the layout of each artifact that a run ever pinned; None where it is gone."""
     rows = reader.rows(f"SELECT payload FROM runs WHERE event = '{PINNED}'", RUNS)
     pins = {payload["artifact_id"]: Pins(**payload) for payload in (json.loads(row["payload"]) for row in rows)}
-    found = (artifact_of(settings, one).layout for one in pins.values())
-    return (layout for layout in found if layout is not None)
+    return [artifact_of(settings, one).layout for one in pins.values()]
 
 
 def _profile_hashes(reader: Reader, member_id: str) -> set[str]:

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 
-def pretrained_decoder(folder: Path, *, attention: str, **config_changes: Any) -> tuple[Any, list[str]]:
-    """Return the causal decoder in float32, and the tensors that are missing, left over or of another shape.
+def pretrained_decoder(
+    folder: Path, *, attention: str, dtype: str = "float32", **config_changes: Any
+) -> tuple[Any, list[str]]:
+    """Return the causal decoder, and the tensors that are missing, left over or of another shape.
 
     Args:
         attention: a name known to transformers' AttentionInterface.
@@ -18,7 +20,7 @@ def pretrained_decoder(folder: Path, *, attention: str, **config_changes: Any) -
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         folder,
-        dtype=torch.float32,
+        dtype=getattr(torch, dtype),
         attn_implementation=attention,
         local_files_only=True,
         trust_remote_code=False,

@@ -13,6 +13,12 @@ class Engine(Protocol):
     batch_invariant: bool
     """Whether a pair has the same bits whatever it is packed with; such an engine needs no tie rule."""
 
+    rounding: float
+    """How far packing may move a margin by rounding alone: what the canary tolerates."""
+
+    n_concurrent: int
+    """How many calls of `label_logits` it takes at once, from threads; 1 where a second would only wait."""
+
     @property
     def fingerprint(self) -> Mapping[str, str]:
         """Where and with what scores are computed: engine, device, library versions, dtype."""
@@ -30,4 +36,8 @@ class Engine(Protocol):
             EngineError: the engine failed.
             DataError: the request can't be scored (an empty item, a prompt longer than `max_tokens`).
         """
+        ...
+
+    def prefill_tokens(self, query_tokens: int, item_tokens: Sequence[int]) -> int:
+        """Return the tokens that `label_logits` computes for a request: what it costs, splits and padding included."""
         ...

@@ -26,6 +26,14 @@ class EngineError(SemlabelError):
     """An engine failed: a retry may help."""
 
 
+class EngineDeadError(EngineError):
+    """An engine's process ended or hung, and is gone: only a new one can score."""
+
+
+class MissingRequirementError(SemlabelError):
+    """Something that is needed is not there (a package, a jar, a table); the message says how to get it."""
+
+
 class MissingScoreError(DataError):
     """A score is not finite.
 

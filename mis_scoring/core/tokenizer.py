@@ -23,6 +23,11 @@ class PromptTokenizer:
         self._query_prefix = self.template_ids(layout.query_prefix)
         self._item_suffix = self.template_ids(layout.item_suffix)
 
+    @property
+    def item_suffix(self) -> list[int]:
+        """The ids that every item ends with."""
+        return list(self._item_suffix)
+
     def encode_query(self, query_text: str) -> list[int]:
         """Return the token ids of a rendered query.
 

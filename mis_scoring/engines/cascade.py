@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from mis_scoring.core.labels import TokenIds
 from mis_scoring.core.packing import pack
 from mis_scoring.engines.cascade_layout import cascade_layout
-from mis_scoring.engines.cpu_engine import CpuEngine
+from mis_scoring.engines.torch_engine import TorchEngine
 
 if TYPE_CHECKING:
     import torch
 
 
-class CascadeEngine(CpuEngine):
+class CascadeEngine(TorchEngine):
     """Scores all items of a query in one pass; agrees with single prompts within float32 rounding, not in bits."""
 
     name = "cascade"

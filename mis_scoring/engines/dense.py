@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mis_scoring.core.cost import packed_generation_tokens
 from mis_scoring.core.labels import TokenIds
 from mis_scoring.core.packing import PackedRequest, mis_mask, pack
-from mis_scoring.engines.cpu_engine import CpuEngine
+from mis_scoring.engines.torch_engine import TorchEngine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 ITEMS_PER_PASS = 64
 
 
-class DenseEngine(CpuEngine):
+class DenseEngine(TorchEngine):
     """Multiple-Item Scoring by a dense mask.
 
     Args:
@@ -30,10 +31,19 @@ class DenseEngine(CpuEngine):
     name = "dense"
 
     def __init__(
-        self, checkpoint_dir: Path, *, threads: int | None = None, items_per_pass: int = ITEMS_PER_PASS
+        self,
+        checkpoint_dir: Path,
+        *,
+        threads: int | None = None,
+        device: str = "cpu",
+        items_per_pass: int = ITEMS_PER_PASS,
     ) -> None:
-        super().__init__(checkpoint_dir, threads=threads)
+        super().__init__(checkpoint_dir, threads=threads, device=device)
         self._items_per_pass = items_per_pass
+
+    def prefill_tokens(self, query_tokens: int, item_tokens: Sequence[int]) -> int:
+        """Return the tokens with the query once a chunk."""
+        return packed_generation_tokens(query_tokens, item_tokens, items_per_prompt=self._items_per_pass)
 
     def _last_hidden(self, query: TokenIds, items: Sequence[TokenIds]) -> "torch.Tensor":
         import torch
@@ -45,7 +55,7 @@ class DenseEngine(CpuEngine):
         import torch
 
         packed = self._pack(query, items)
-        mask = torch.from_numpy(self._mask(packed))[None, None]
+        mask = torch.from_numpy(self._mask(packed)).to(self._device)[None, None]
         hidden = self._run(packed.token_ids, packed.position_ids, attention_mask=mask)
         return hidden[packed.readout_rows.tolist()]
 

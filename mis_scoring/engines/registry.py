@@ -15,8 +15,9 @@ def make_engine(name: str, checkpoint_dir: Path, **settings: Any) -> Engine:
         name: one of `engine_names()`.
         settings: of its constructor, as `threads`.
     Raises:
-        DataError: no engine has that name.
+        DataError: no engine has that name, or it has no such setting.
         ArchitectureError: the engine does not compute such a checkpoint.
+        MissingRequirementError: what it runs on is not there.
     """
     if name not in _MAKERS:
         raise DataError(f"no engine is named {name!r}; known: {', '.join(engine_names())}")
@@ -46,4 +47,15 @@ def _single(checkpoint_dir: Path, **settings: Any) -> Engine:
     return SingleItemEngine(checkpoint_dir, **settings)
 
 
-_MAKERS: dict[str, Callable[..., Engine]] = {"cascade": _cascade, "dense": _dense, "single": _single}
+def _sglang(checkpoint_dir: Path, **settings: Any) -> Engine:
+    from mis_scoring.engines.sglang import SGLangEngine
+
+    return SGLangEngine(checkpoint_dir, **settings)
+
+
+_MAKERS: dict[str, Callable[..., Engine]] = {
+    "cascade": _cascade,
+    "dense": _dense,
+    "sglang": _sglang,
+    "single": _single,
+}

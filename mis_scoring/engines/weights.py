@@ -8,8 +8,8 @@ from mis_scoring.engines.architecture import ArchitectureError
 from mis_scoring.engines.checkpoint import file_faults
 
 
-def load_decoder(checkpoint_dir: Path, *, attention: str) -> Any:
-    """Return the causal decoder in float32, in evaluation mode.
+def load_decoder(checkpoint_dir: Path, *, attention: str, dtype: str = "float32") -> Any:
+    """Return the causal decoder in evaluation mode.
 
     Args:
         attention: a name known to transformers' AttentionInterface.
@@ -19,7 +19,7 @@ def load_decoder(checkpoint_dir: Path, *, attention: str) -> Any:
     """
     if wrong_files := file_faults(checkpoint_dir):
         raise ArchitectureError(str(checkpoint_dir), wrong_files)
-    decoder, faults = pretrained_decoder(checkpoint_dir, attention=attention)
+    decoder, faults = pretrained_decoder(checkpoint_dir, attention=attention, dtype=dtype)
     if faults:
         raise ArchitectureError(str(checkpoint_dir), faults)
     return decoder.eval()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mis_scoring.core.cost import mis_tokens
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.errors import EngineError
 from mis_scoring.core.labels import LabelTokens, TokenIds
@@ -21,7 +20,7 @@ class PairScores:
     Attributes:
         margins: (n_items,) float32, finite.
         is_reference: (n_items,), which pairs the reference decided.
-        n_tokens: of the packed request. `tie_tokens`: of the reference, which reads the query once more for all ties.
+        n_tokens: that the engine computed. `tie_tokens`: the reference, which reads the query once more for all ties.
     """
 
     margins: FloatArray
@@ -55,8 +54,8 @@ class PairScorer:
         return PairScores(
             margins=scores,
             is_reference=ties,
-            n_tokens=mis_tokens(len(query), [len(item) for item in items]),
-            tie_tokens=mis_tokens(len(query), [len(item) for item in tied]),
+            n_tokens=self.engine.prefill_tokens(len(query), [len(item) for item in items]),
+            tie_tokens=self.reference.prefill_tokens(len(query), [len(item) for item in tied]),
         )
 
     def _ties(self, scores: FloatArray) -> npt.NDArray[np.bool_]:

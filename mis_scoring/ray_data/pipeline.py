@@ -68,7 +68,8 @@ def score_dataset(ds: Dataset, spec: ScoreSpec, placement: Placement | None = No
             fn_constructor_args=(spec, where.request_timeout_s),
             num_cpus=where.cpus_per_actor,
             num_gpus=where.gpus_per_engine,
-            **_pool(where, where.n_engines),
+            # a block; Ray wants it said where there are GPUs
+            **(_pool(where, where.n_engines) | {"batch_size": where.rows_per_block}),
         )
 
 

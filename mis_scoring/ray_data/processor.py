@@ -7,14 +7,15 @@ Ray 2.60 (`tests/ray/test_processor.py` pins what is used of them).
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from ray.data import ActorPoolStrategy
 from ray.data.llm import Processor, ProcessorConfig
 from ray.llm._internal.batch.processor import ProcessorBuilder
 
 from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.prompt import PromptLayout
 from mis_scoring.ray_data.processor_stages import ScoreStage, TokenizeStage
 from mis_scoring.ray_data.spec import ScoreSpec
 
@@ -22,9 +23,12 @@ from mis_scoring.ray_data.spec import ScoreSpec
 class SGLangScoreProcessorConfig(ProcessorConfig):
     """What to score with and where; `concurrency` is that of the engines, `batch_size` an epoch of the canary."""
 
-    model_source: str = Field(description="folder of an artifact: checkpoint, tokenizer, labeler.json")
+    model_source: str = Field(description="folder of an artifact, or of any model with `prompt` and `answers`")
+    prompt: PromptLayout | None = Field(None, description="what stands around the texts; it alone has special tokens")
+    answers: tuple[str, str] | None = Field(None, description="YES and NO, each one token at the answer position")
     engine: str = Field("cascade", description="a name of mis_scoring.engines.registry, or module:function")
     engine_threads: int = Field(2, ge=1)
+    engine_options: dict[str, Any] = Field({}, description="of the engine, as those of SGLangSettings")
     engines: tuple[str, ...] = Field((), description="named engines to be a client of; empty: the stage owns its own")
     gpus_per_engine: float = Field(0.0, ge=0)
     cpus_per_actor: float = Field(0.2, gt=0)
@@ -39,11 +43,22 @@ class SGLangScoreProcessorConfig(ProcessorConfig):
         """Return what decides the scores.
 
         Raises:
-            ArtifactError: the folder holds no whole artifact.
+            ArtifactError: the folder holds no whole artifact, and there is no prompt.
+            DataError: the engine computes in another dtype than the artifact's scores are defined in.
         """
         folder = Path(self.model_source).resolve()
-        artifact = LabelerArtifact.load(folder)
-        return ScoreSpec.of(artifact, folder, engine=self.engine, engine_threads=self.engine_threads)
+        engine: dict[str, Any] = {name: getattr(self, name) for name in ("engine", "engine_threads", "engine_options")}
+        if self.prompt is not None and self.answers is not None:
+            return ScoreSpec.of_model(folder, prompt=self.prompt, answers=self.answers, **engine)
+        return ScoreSpec.of(LabelerArtifact.load(folder), folder, **engine)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if (self.prompt is None) != (self.answers is None):
+            raise ValueError("prompt and answers belong together: give both for a plain model, none for an artifact")
+        if self.engine == "sglang" and not self.engines and self.gpus_per_engine == 0:
+            raise ValueError("engine 'sglang' needs gpus_per_engine: 1, or 0.5 for two engines a GPU")
+        return self
 
 
 def build_score_processor(config: SGLangScoreProcessorConfig, **options: Any) -> Processor:

@@ -4,40 +4,50 @@ A batch is a block of Ray Data, and an epoch of the canary: its rows leave this 
 after them, so that no row of an open epoch is ever staged, and whatever dies loses the batch that it was at.
 """
 
+import logging
 import os
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from mis_scoring.core.errors import DataError, EngineError
+from mis_scoring.core.errors import DataError, EngineDeadError, EngineError
 from mis_scoring.core.identity import canonical_json
 from mis_scoring.ray_data.engine_pair import load_engine_pair
 from mis_scoring.ray_data.pair_scores import PairScorer
 from mis_scoring.ray_data.spec import ScoreSpec
 from mis_scoring.ray_data.staging import STAGED_SCORES, epoch_name
 
+log = logging.getLogger(__name__)
+
 
 class ScoreRows:
     """Scores token ids; one row of `STAGED_SCORES` a row. An `EngineError` ends the job, a `DataError` is a row.
+
+    An engine whose process is gone ends this one too, so that Ray starts both again, up to its bound of restarts.
 
     Raises:
         CanaryError: the engine is wrong from the start.
     """
 
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
+        from mis_scoring.engines.canary import canary_pairs
+
         engine, reference = load_engine_pair(spec)
+        tokenizer = spec.tokenizer()
         self._scorer = PairScorer(
             engine=engine,
             reference=reference,
-            label_tokens=spec.label_tokens(spec.tokenizer()),
+            label_tokens=spec.label_tokens(tokenizer),
             threshold=spec.threshold,
             tie_eps=spec.tie_eps,
         )
         self._timeout_s = request_timeout_s
+        self._known_pairs = canary_pairs(item_suffix=tokenizer.item_suffix)
         self._source = {"engine": canonical_json(dict(engine.fingerprint)), "scorer_id": spec.scorer_id}
         self._id, self._n_epochs = uuid.uuid4().hex, 0
         self._failure: EngineError | None = None
@@ -53,8 +63,11 @@ class ScoreRows:
         self._n_epochs += 1
         epoch = {"canary_epoch": epoch_name(self._id, self._n_epochs)}
         try:
-            rows = [self._row(row) | epoch for row in batch.to_pylist()]
+            rows = [row | epoch for row in self._rows(batch.to_pylist())]
             self._check_canary()
+        except EngineDeadError as failure:
+            log.critical("%s", failure)
+            os._exit(1)
         except EngineError as failure:
             self._failure = failure
             raise
@@ -70,7 +83,17 @@ class ScoreRows:
 
         scorer = self._scorer
         with _ended_after(self._timeout_s):
-            check_canary(scorer.engine, scorer.reference, scorer.label_tokens)
+            check_canary(scorer.engine, scorer.reference, scorer.label_tokens, pairs=self._known_pairs)
+
+    def _rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        n_at_once = self._scorer.engine.n_concurrent
+        if n_at_once == 1:
+            return [self._row(row) for row in rows]
+        with ThreadPoolExecutor(n_at_once) as pool:
+            try:
+                return list(pool.map(self._row, rows))
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)  # after a failure nothing more is asked
 
     def _row(self, row: dict[str, Any]) -> dict[str, Any]:
         kept = {name: row[name] for name in ("member_id", "query_hash", "item_ids", "item_hashes", "error")}

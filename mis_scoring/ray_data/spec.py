@@ -1,14 +1,19 @@
 """What a score stage does (`ScoreSpec`) and where it does it (`Placement`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.errors import DataError
+from mis_scoring.core.identity import digest, file_digest
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.prompt import PromptLayout
 from mis_scoring.core.tokenizer import PromptTokenizer
 
 _SMALL_CPUS = 4
+_ENGINE_DTYPES = {"cascade": "float32", "dense": "float32", "single": "float32", "sglang": "bfloat16"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +23,7 @@ class ScoreSpec:
     Attributes:
         artifact_folder: checkpoint and tokenizer, at the same path wherever an actor runs.
         engine: a name of `mis_scoring.engines.registry`, or `module:function` (see `engine_pair`).
+        engine_options: of its constructor besides `threads`, by name; none of them may change a score but `dtype`.
         threshold: the cut that the tie rule watches.
         tie_eps: 0 turns the tie rule off.
     """
@@ -30,10 +36,25 @@ class ScoreSpec:
     threshold: float
     tie_eps: float
     engine_threads: int = 2
+    engine_options: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, artifact: LabelerArtifact, folder: Path, *, engine: str, engine_threads: int = 2) -> "ScoreSpec":
-        """Return the stage of an artifact that lies in a folder."""
+    def of(
+        cls,
+        artifact: LabelerArtifact,
+        folder: Path,
+        *,
+        engine: str,
+        engine_threads: int = 2,
+        engine_options: Mapping[str, Any] | None = None,
+    ) -> "ScoreSpec":
+        """Return the stage of an artifact that lies in a folder.
+
+        Raises:
+            DataError: the engine computes in another dtype than the artifact's scores are defined in.
+        """
+        options = dict(engine_options or {})
+        require_profile(artifact, engine, options)
         return cls(
             artifact_folder=str(folder),
             scorer_id=artifact.scorer_id,
@@ -43,6 +64,46 @@ class ScoreSpec:
             threshold=artifact.threshold,
             tie_eps=artifact.tie_eps,
             engine_threads=engine_threads,
+            engine_options=tuple(sorted(options.items())),
+        )
+
+    @classmethod
+    def of_model(
+        cls,
+        folder: Path,
+        *,
+        prompt: PromptLayout,
+        answers: tuple[str, str],
+        engine: str,
+        threshold: float = 0.5,
+        tie_eps: float = 0.0,
+        engine_threads: int = 2,
+        engine_options: Mapping[str, Any] | None = None,
+    ) -> "ScoreSpec":
+        """Return the stage of a plain model folder: config.json, tokenizer.json, safetensors.
+
+        Args:
+            answers: the answer strings, YES first, each one token.
+            threshold: matters with a `tie_eps` alone.
+        """
+        options = dict(engine_options or {})
+        files = sorted([folder / "config.json", folder / "tokenizer.json", *folder.glob("*.safetensors")])
+        identity = {
+            "prompt": dict(vars(prompt)),
+            "label_tokens": {"yes": answers[0], "no": answers[1]},
+            "dtype": engine_dtype(engine, options) or engine,
+            "digests": {file.name: file_digest(file) for file in files},
+        }
+        return cls(
+            artifact_folder=str(folder),
+            scorer_id=digest(identity),
+            engine=engine,
+            layout=prompt,
+            answers=answers,
+            threshold=threshold,
+            tie_eps=tie_eps,
+            engine_threads=engine_threads,
+            engine_options=tuple(sorted(options.items())),
         )
 
     def tokenizer(self) -> PromptTokenizer:
@@ -52,6 +113,26 @@ class ScoreSpec:
     def label_tokens(self, tokenizer: PromptTokenizer) -> LabelTokens:
         """Return the ids of the two answers."""
         return tokenizer.label_tokens(*self.answers)
+
+
+def engine_dtype(engine: str, options: Mapping[str, Any]) -> str | None:
+    """Return what an engine computes in; None for an own engine, whose author answers for it."""
+    return options.get("dtype", _ENGINE_DTYPES.get(engine))
+
+
+def require_profile(artifact: LabelerArtifact, engine: str, options: Mapping[str, Any]) -> None:
+    """Refuse an engine that computes other scores than the artifact's: the dtype is part of `scorer_id`.
+
+    Raises:
+        DataError: names both dtypes and what to do.
+    """
+    ours, theirs = engine_dtype(engine, options), artifact.numeric_profile["dtype"]
+    if ours not in (None, theirs):
+        raise DataError(
+            f"engine {engine!r} computes in {ours}, but artifact {artifact.name!r} has scores in {theirs}: "
+            f"they would be another scorer's. `python -m mis_scoring.engine_check` measures the engine and "
+            "makes the artifact of its scores"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

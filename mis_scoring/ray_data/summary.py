@@ -47,15 +47,21 @@ def read_staged(folder: Path, columns: list[str]) -> pa.Table:
     return pa.concat_tables([pq.read_table(file, columns=columns) for file in files])
 
 
-def check_one_to_one(folder: Path, member_ids: Iterable[str]) -> None:
+def check_one_to_one(folder: Path, member_ids: Iterable[str], settled: Iterable[str] = ()) -> None:
     """Prove that each member has one row and nobody else has any.
 
+    Args:
+        settled: members who need no row, and may have one of an earlier attempt.
     Raises:
         EngineError: counts the rows that are missing, doubled or foreign.
     """
     expected = set(member_ids)
     staged = read_staged(folder, ["member_id"])["member_id"].to_pylist()
-    missing, foreign, doubled = expected - set(staged), set(staged) - expected, len(staged) - len(set(staged))
+    missing, foreign, doubled = (
+        expected - set(staged),
+        set(staged) - expected - set(settled),
+        len(staged) - len(set(staged)),
+    )
     if missing or foreign or doubled:
         raise EngineError(
             f"{folder}: {len(missing)} rows are missing, {doubled} doubled and {len(foreign)} of other members; remove "

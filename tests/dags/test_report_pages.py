@@ -1,27 +1,23 @@
 """The run reports in Airflow's api-server: for whoever may see the DAG there, and for nobody else."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+
+from tests.dags.conftest import ApiServer
 
 RUN_ID = "weekly_full-0123456789ab"
 PAGE = f"/semlabel/reports/weekly_full/{RUN_ID}"
 
 
 @pytest.fixture(scope="module")
-def client(database: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """Airflow's own app, with the plugin and with users."""
-    home = tmp_path_factory.mktemp("home")
-    (home / "reports").mkdir()
+def client(api_server: ApiServer) -> TestClient:
+    home = api_server.settings.home
+    (home / "reports").mkdir(exist_ok=True)
     (home / "reports" / f"{RUN_ID}.html").write_text("<p>of this run</p>")
     (home / "secret.html").write_text("<p>never this</p>")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SEMLABEL_HOME", str(home))
-        from airflow.api_fastapi.app import create_app
-
-        yield TestClient(create_app(apps="core"), base_url="http://localhost")
+    return api_server.client
 
 
 def as_viewer() -> dict[str, str]:

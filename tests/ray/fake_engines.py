@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mis_scoring.core.cost import mis_tokens
 from mis_scoring.core.errors import DataError, EngineError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
@@ -24,6 +25,7 @@ class FakeEngine:
         self.name = name
         self.shift = shift
         self.batch_invariant = False
+        self.rounding, self.n_concurrent = 1e-4, 1
         self.max_tokens = MAX_TOKENS
 
     @property
@@ -35,6 +37,9 @@ class FakeEngine:
             raise DataError(f"a prompt is longer than {self.max_tokens} tokens")
         yes = np.array([self.margin(query, item) for item in items], np.float32)
         return np.stack([yes, np.zeros_like(yes)], axis=1)
+
+    def prefill_tokens(self, query_tokens: int, item_tokens: Sequence[int]) -> int:
+        return mis_tokens(query_tokens, item_tokens)
 
     def margin(self, query: TokenIds, item: TokenIds) -> float:
         checksum = sum(place * token for place, token in enumerate([*query, *item], start=1))

@@ -5,6 +5,8 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
@@ -70,6 +72,50 @@ def test_with_names_the_stage_is_a_client_of_those_engines(tmp_path: Path, monke
 
     added = asyncio.run(first())
     assert asked == [("warm",)] and len(added["scores"]) == 2 and added["__idx_in_batch"] == 0
+
+
+def test_a_plain_model_with_a_prompt_and_answers_is_scored_too(tmp_path: Path) -> None:
+    import ray.data
+    from ray.data.llm import build_processor
+
+    artifact = write_artifact(tmp_path / "artifact")
+    (tmp_path / "artifact" / "labeler.json").unlink()
+    plain = config(tmp_path / "artifact", prompt=artifact.prompt, answers=("YES", "NO"))
+    (scored,) = build_processor(plain)(ray.data.from_items([row(3)])).take_all()
+    tokenizer = plain.spec().tokenizer()
+    query = tokenizer.encode_query(row(3)["query"])
+    engine = FakeEngine("direct")
+    assert scored["margins"] == [engine.margin(query, tokenizer.encode_item(item)) for item in row(3)["items"]]
+
+
+def test_the_example_prints_a_score_for_each_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from mis_scoring.ray_data.example import PROFILES, QUALIFICATIONS, main
+
+    write_artifact(tmp_path / "artifact")
+    assert main([str(tmp_path / "artifact"), "--engine", "tests.ray.fake_engines:plain"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "  <-  " in line]
+    assert len(lines) == len(PROFILES) * len(QUALIFICATIONS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"engine": "sglang"}, "gpus_per_engine"), ({"prompt": LAYOUT}, "belong together")],
+)
+def test_a_config_that_cannot_work_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match=message):
+        config(tmp_path, **changes)
+
+
+def test_a_stage_of_engines_with_gpus_can_be_built(tmp_path: Path) -> None:
+    from mis_scoring.ray_data.pipeline import INPUT_COLUMNS, read_rows, score_dataset
+    from mis_scoring.ray_data.spec import Placement
+
+    write_artifact(tmp_path / "artifact")
+    pq.write_table(
+        pa.table({name: [["1"]] if name == "item_ids" else ["1"] for name in INPUT_COLUMNS}), tmp_path / "rows"
+    )
+    placement = Placement(gpus_per_engine=0.5)
+    score_dataset(read_rows([str(tmp_path / "rows")], placement), config(tmp_path / "artifact").spec(), placement)
 
 
 def test_there_is_no_chat_template_and_no_detokenizing(tmp_path: Path) -> None:

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from deltalake import DeltaTable
 
 from jobs import score_round
 from jobs.score_round import Params, run
 from jobs.settings import Settings
+from jobs.table_path import table_path
 from mis_scoring.core.errors import EngineError
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.ray_data.spec import Placement
 from mis_scoring.ray_data.staging import STAGED_SCORES
 from mis_scoring.ray_data.summary import check_one_to_one, read_staged
+from schemas.member_rounds import MEMBER_ROUNDS
 from tests.ray.fake_engines import NUDGE, FakeEngine
 from tests.ray.round_tables import ITEM_TEXTS, LAYOUT, RUN_ID, member_row, pin_run, write_rows
 
@@ -128,6 +131,19 @@ def test_a_row_that_is_missing_or_doubled_is_noticed(scored: ScoredRound) -> Non
         check_one_to_one(scored.folder, [*everyone, "nobody"])
     with pytest.raises(EngineError, match="1 of other members"):
         check_one_to_one(scored.folder, everyone[1:])
+    check_one_to_one(scored.folder, everyone[1:], settled=everyone[:1])
+
+
+def test_a_round_that_is_built_again_after_its_scores_were_committed_scores_nothing(
+    settings: Settings, pinned: Pin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned("plain")
+    write_rows(settings, [member_row("m", "x", ITEM_TEXTS)])
+    first = run(settings, ROUND_0)
+    DeltaTable(table_path(settings.tables, MEMBER_ROUNDS)).delete()
+    write_rows(settings, [member_row("m", "x", ())])  # every pair is reused now
+    monkeypatch.setattr(score_round, "_score", lambda *_: pytest.fail("an engine was to start"))
+    assert run(settings, ROUND_0) | {"seconds": 0} == first | {"seconds": 0}
 
 
 def test_no_two_attempts_are_at_a_round_at_once(

@@ -1,5 +1,6 @@
 """Erasure between real runs: the text is gone from what Spark and MLflow wrote, and no run takes the member again."""
 
+from jobs import plan_refresh
 from jobs.audit import audit_label
 from jobs.erasure.forget_member import forget_member
 from jobs.settings import Settings
@@ -17,19 +18,17 @@ def test_an_erased_member_is_not_labelled_again_while_the_source_has_the_profile
     world.put_profiles(PROFILE_TEXTS | {"ann": f"{SECRET} nursing. I worked in baking for {SECRET} years."})
     world.put_catalog(CATALOG_TEXTS)
     world.refresh("first")
-    assert {"texts", "member_rounds", "staging"} & {
-        part for path in files_with(home, SECRET) for part in path.split("/")
-    }
+    parts = {part for path in files_with(home, SECRET) for part in path.split("/")}
+    assert {"texts", "member_rounds", "staging"} <= parts
     bobs = world.rows("labels", where="member_id = 'bob'")
 
     forget_member(world.settings, "ann")
 
     assert files_with(home, SECRET, besides=(source,)) == [] == files_with(registry.home, SECRET)
     assert world.rows("labels", where="member_id = 'bob'") == bobs
-    world.refresh("second")
-    assert world.plan["reasons"] == {"unchanged": 3} and {member for member, _ in world.labels()} == {"bob", "dan"}
-    assert files_with(home, SECRET, besides=(source,)) == []
     assert audit_label(world.settings, "ann", "q-nursing")["state"] == "erased"
+    again = plan_refresh.run(world.spark, world.settings, plan_refresh.Params(run_id=world.pin("second")))
+    assert (again["reasons"], again["members_removed"]) == ({"unchanged": 3}, 0)
     world.put_profiles(PROFILE_TEXTS, version=2)  # a new text is the erased member's all the same
-    world.refresh("third", kind="daily_incremental")
-    assert "ann" not in {member for member, _ in world.labels()} and world.plan["members"] == 0
+    daily = plan_refresh.Params(run_id=world.pin("third", "daily_incremental"))
+    assert plan_refresh.run(world.spark, world.settings, daily)["members"] == 0

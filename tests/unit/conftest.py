@@ -1,14 +1,18 @@
-"""Tiny checkpoints with random weights, made once a session."""
+"""Tiny checkpoints with random weights, and a browser; each made once a session."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 from mis_scoring.core.labels import LabelTokens, TokenIds
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 VOCAB_SIZE = 320
 LABELS = LabelTokens(yes=270, no=271)
@@ -76,3 +80,16 @@ def draw_request(seed: int, item_lengths: Sequence[int], *, query_tokens: int = 
     """Return a random query and items."""
     query, *items = draw_tokens(seed, query_tokens, *item_lengths)
     return query, list(items)
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no Chromium: infra/local/install_chromium.sh installs it, as root")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium)
+        yield launched
+        launched.close()

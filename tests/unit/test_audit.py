@@ -103,6 +103,16 @@ def test_an_absent_label_says_which_kind_of_absence_it_is(settings: Settings) ->
     assert state("eve", "q0") == ("not_evaluated", "no such member in profiles")
 
 
+def test_an_entry_that_could_not_be_used_or_found_was_not_evaluated(tmp_path: Path) -> None:
+    made = small(tmp_path)
+    made.put_catalog(CATALOG | {"q8": "", "q9": "diving"})
+    aside = {"run_id": "run-1", "step": "retrieve_candidates", "table": "catalog", "at": made.at("run-1")}
+    put(made.root, QUARANTINE, [aside | {"key": "q8", "reason": "holds no text"}])
+    reasons = [audit_label(made.settings, "ann", entry)["reason"] for entry in ("q8", "q9")]
+    assert reasons[0] == "run-1 quarantined the entry: holds no text"
+    assert reasons[1] == "not among the 10 candidates that retrieval proposed"
+
+
 @pytest.mark.parametrize("moment", ["run-1", "2026-03-03T12:00:00", "2026-03-03T00:00:00+00:00"])
 def test_an_earlier_moment_is_a_run_or_a_time(settings: Settings, moment: str) -> None:
     """run-1 was published some minutes after noon of March 2, run-2 a day later."""

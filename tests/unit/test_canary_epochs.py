@@ -39,6 +39,8 @@ class TurnsWrong:
     def __init__(self, right: Engine, wrong: Engine, *, after: int) -> None:
         self.right, self.wrong, self.n_left = right, wrong, after
         self.fingerprint = {"engine": "turns wrong"}
+        self.rounding, self.n_concurrent = right.rounding, 1
+        self.prefill_tokens = right.prefill_tokens
 
     def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
         self.n_left -= list(query) != list(canary_pairs().query)

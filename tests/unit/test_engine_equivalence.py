@@ -51,6 +51,15 @@ def test_the_reference_agrees_with_single_prompts(checkpoint: Path) -> None:
     assert_close(found, SingleItemEngine(checkpoint).label_logits(query, items, LABELS))
 
 
+@pytest.mark.parametrize("block", [2, 16])
+def test_the_reference_agrees_in_blocks_too_and_counts_their_padding(checkpoint: Path, block: int) -> None:
+    query, items = draw_request(3, UNEQUAL_LENGTHS)
+    reference = ReferenceEngine(checkpoint, block=block)
+    found = reference.label_logits(query, items, LABELS)
+    assert_close(found, SingleItemEngine(checkpoint).label_logits(query, items, LABELS))
+    assert reference.prefill_tokens(57, [1, 5, 3]) == 57 + (2 * (2 + 6 + 4) if block == 2 else 16 * 16)
+
+
 @pytest.mark.parametrize("make", ALONE, ids=["single", "reference"])
 def test_an_engine_that_scores_pairs_alone_has_the_same_bits_in_any_company(
     make: Callable[[Path], Engine], checkpoint: Path

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.packing import PackedRequest
 from mis_scoring.core.readout import FloatArray
+from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.engines.canary import CanaryError, canary_pairs, check_canary
 from mis_scoring.engines.cascade import CascadeEngine
 from mis_scoring.engines.dense import DenseEngine
 from mis_scoring.engines.reference import ReferenceEngine
+from mis_scoring.engines.sglang_settings import SGLangSettings
 from mis_scoring.engines.single import SingleItemEngine
 from tests.unit.conftest import LABELS, UNEQUAL_LENGTHS, draw_request
 
@@ -66,6 +69,7 @@ class PaddingIsSeen(CascadeEngine):
         return super()._last_hidden(query, [[0] * (longest - len(item)) + list(item) for item in items])
 
 
+BUNDLED = Path(__file__).resolve().parents[2] / "labelers" / "esco-small"
 WRONG = [PlainCausalMask, PositionsRunOn, LooksAhead, ReadsOneTokenEarly, RowsOutOfOrder, PaddingIsSeen]
 
 
@@ -127,6 +131,16 @@ def test_the_canary_counts_the_rows(qwen3: Path) -> None:
 
     with pytest.raises(CanaryError, match="6 items gave 5 rows"):
         check_canary(LosesOne(qwen3), ReferenceEngine(qwen3), LABELS)
+
+
+def test_a_readout_one_token_early_shows_where_a_trained_labeler_answers() -> None:
+    artifact = LabelerArtifact.load(BUNDLED)
+    tokenizer = PromptTokenizer(BUNDLED / "tokenizer.json", artifact.prompt)
+    engine, reference = ReadsOneTokenEarly(BUNDLED), ReferenceEngine(BUNDLED)
+    labels, allowed = tokenizer.label_tokens("YES", "NO"), SGLangSettings().rounding
+    with pytest.raises(CanaryError, match="against single: a margin moved by 2"):
+        pairs = canary_pairs(item_suffix=tokenizer.item_suffix)
+        check_canary(engine, reference, labels, pairs=pairs, tolerance=allowed)
 
 
 def test_canary_pairs_are_the_same_every_time() -> None:

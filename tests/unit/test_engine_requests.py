@@ -15,8 +15,8 @@ from tests.unit.conftest import LABELS, VOCAB_SIZE, write_checkpoint
 SUPPORTED = {"model_type": "qwen3", "max_position_embeddings": 256, "use_sliding_window": False, "sliding_window": None}
 
 
-@pytest.mark.parametrize("name", engine_names())
-def test_every_named_engine_can_be_made(name: str, qwen3: Path) -> None:
+@pytest.mark.parametrize("name", [name for name in engine_names() if name != "sglang"])
+def test_every_named_engine_of_a_cpu_can_be_made(name: str, qwen3: Path) -> None:
     engine = make_engine(name, qwen3)
     assert engine.max_tokens == 256
     assert set(engine.fingerprint) == {"engine", "device", "dtype", "cpu", "threads", "torch", "transformers"}
@@ -24,8 +24,8 @@ def test_every_named_engine_can_be_made(name: str, qwen3: Path) -> None:
 
 
 def test_an_unknown_engine_is_refused_with_the_known_names(qwen3: Path) -> None:
-    with pytest.raises(DataError, match="cascade, dense, single"):
-        make_engine("sglang", qwen3)
+    with pytest.raises(DataError, match="cascade, dense, sglang, single"):
+        make_engine("vllm", qwen3)
 
 
 def test_all_items_that_cannot_be_scored_are_named_at_once(qwen3: Path) -> None:

@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from typer.testing import CliRunner
 
 from jobs.audit import audit_label, audit_member, label_history, labels_of
+from jobs.audit.artifact import ArtifactContent
 from jobs.cli import app
 from jobs.erasure import forget_member as job
 from jobs.erasure.forget_member import forget_member
@@ -146,8 +147,8 @@ def test_what_was_judged_stays_by_hash_and_the_audit_says_erased(made: History) 
 
 
 def test_every_table_that_holds_something_of_a_person_is_gone_through() -> None:
-    none = frozenset[str]()
-    rows = rows_of(Traces(member_id="ann", profile_hashes=none, query_hashes=none, shared=none, section_hashes=none))
+    hashes = dict.fromkeys(("profile_hashes", "query_hashes", "shared", "section_hashes"), frozenset[str]())
+    rows = rows_of(Traces(member_id="ann", n_labelers_gone=0, **hashes))
     personal = {table.name for table in RUN_TABLES if table.personal in ("texts", "vectors", "ids")}
     assert personal <= {one.table.name for one in rows}
 
@@ -199,8 +200,18 @@ def test_a_text_is_found_by_the_hash_of_its_profile_when_no_row_names_its_query(
     """Of the first profile: its rounds have expired, and the labels are of the second."""
     for table in (MEMBER_ROUNDS, LABEL_CHANGES):
         DeltaTable(table_path(made.root, table)).delete()
-    assert forget_member(made.settings, "ann")["rows_deleted"]["texts"] == 2
-    assert left(made) == []
+    done = forget_member(made.settings, "ann")
+    assert (done["rows_deleted"]["texts"], done["labelers_gone"], left(made)) == (2, 0, [])
+
+
+def test_that_a_labeler_is_gone_and_with_it_the_look_for_its_queries_is_said(
+    made: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in (MEMBER_ROUNDS, LABEL_CHANGES):
+        DeltaTable(table_path(made.root, table)).delete()
+    monkeypatch.setattr("jobs.erasure.traces.artifact_of", lambda settings, pins: ArtifactContent(content=None))
+    done = forget_member(made.settings, "ann")
+    assert (done["rows_deleted"]["texts"], done["labelers_gone"]) == (1, 1), "that of the labels alone"
 
 
 def test_a_run_that_was_pinned_meanwhile_is_seen(made: History, monkeypatch: pytest.MonkeyPatch) -> None:

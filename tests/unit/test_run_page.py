@@ -1,29 +1,17 @@
 """The page of a run in a real browser: nothing from outside, all by keyboard, on a phone, in the dark and on paper."""
 
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from jobs.report_run import report_of
 from jobs.run_page import write_page
 from jobs.table_reader import pins_of
 from tests.published_run import make_tables, write_run
 from tests.world import settings_under
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no Chromium: infra/local/install_chromium.sh installs it, as root")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

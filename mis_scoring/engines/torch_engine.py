@@ -1,4 +1,4 @@
-"""What the CPU engines share: loading in float32, checks of a request, and the readout of two label rows."""
+"""What the engines in plain torch share: loading, checks of a request, and the readout of two label rows."""
 
 import os
 import platform
@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mis_scoring.core.errors import DataError, EngineError
+from mis_scoring.core.cost import mis_tokens
+from mis_scoring.core.errors import EngineError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.architecture import read_config
+from mis_scoring.engines.requests import require_scorable
 from mis_scoring.engines.weights import load_decoder
 
 if TYPE_CHECKING:
     import torch
 
 
-class CpuEngine(ABC):
-    """An engine in float32 on the CPU, whatever dtype the checkpoint is stored in.
+class TorchEngine(ABC):
+    """An engine in torch alone; in float32 on the CPU unless it is told otherwise, whatever the checkpoint's dtype.
 
     Args:
         checkpoint_dir: config.json and model.safetensors.
         threads: torch's threads, a setting of the whole process; None leaves it alone.
+        device: `cpu` or `cuda`.
+        dtype: of weights and activations; the readout is float32 in any case.
     Raises:
         ArchitectureError: the checkpoint has a shape that is not computed here.
     """
@@ -32,8 +36,12 @@ class CpuEngine(ABC):
     name: ClassVar[str]
     attention: ClassVar[str] = "sdpa"
     batch_invariant: bool = False
+    rounding: float = 1e-4
+    n_concurrent: int = 1
 
-    def __init__(self, checkpoint_dir: Path, *, threads: int | None = None) -> None:
+    def __init__(
+        self, checkpoint_dir: Path, *, threads: int | None = None, device: str = "cpu", dtype: str = "float32"
+    ) -> None:
         import torch
 
         config = read_config(checkpoint_dir)
@@ -41,7 +49,8 @@ class CpuEngine(ABC):
             torch.set_num_threads(threads)
         self.max_tokens: int = config["max_position_embeddings"]
         self._vocab_size: int = config["vocab_size"]
-        self._decoder: Any = load_decoder(checkpoint_dir, attention=self.attention)
+        self._device, self._dtype = device, dtype
+        self._decoder: Any = load_decoder(checkpoint_dir, attention=self.attention, dtype=dtype).to(device)
 
     @property
     def fingerprint(self) -> Mapping[str, str]:
@@ -51,8 +60,8 @@ class CpuEngine(ABC):
 
         return {
             "engine": self.name,
-            "device": "cpu",
-            "dtype": "float32",
+            "device": self._device if self._device == "cpu" else torch.cuda.get_device_name(self._device),
+            "dtype": self._dtype,
             "cpu": cpu_model(),
             "threads": str(torch.get_num_threads()),
             "torch": str(torch.__version__),
@@ -68,15 +77,19 @@ class CpuEngine(ABC):
         """
         import torch
 
-        self._check(query, items, label_tokens)
+        require_scorable(query, items, label_tokens, max_tokens=self.max_tokens, vocab_size=self._vocab_size)
         if not items:
             return np.zeros((0, 2), np.float32)
         try:
             with torch.inference_mode():
                 hidden = self._last_hidden(query, items)
-                return np.asarray(self._readout(hidden, label_tokens).numpy(), np.float32)
+                return np.asarray(self._readout(hidden, label_tokens).cpu().numpy(), np.float32)
         except RuntimeError as error:
             raise EngineError(f"{self.name} failed on {len(query)} + {sum(map(len, items))} tokens: {error}") from error
+
+    def prefill_tokens(self, query_tokens: int, item_tokens: Sequence[int]) -> int:
+        """Return Lq + sum(Li)."""
+        return mis_tokens(query_tokens, item_tokens)
 
     @abstractmethod
     def _last_hidden(self, query: TokenIds, items: Sequence[TokenIds]) -> "torch.Tensor":
@@ -84,15 +97,19 @@ class CpuEngine(ABC):
 
     def _run(self, token_ids: Any, position_ids: Any, **attention: Any) -> "torch.Tensor":
         """Run the layers over one sequence (T,): (T, hidden)."""
+        return self._run_batch([token_ids], position_ids, **attention)[0]
+
+    def _run_batch(self, token_ids: Any, position_ids: Any, **attention: Any) -> "torch.Tensor":
+        """Run the layers over sequences of one length and the same positions, (B, T) and (T,): (B, T, hidden)."""
         import torch
 
         output = self._decoder.model(
-            input_ids=torch.as_tensor(token_ids, dtype=torch.long)[None],
-            position_ids=torch.as_tensor(position_ids, dtype=torch.long)[None],
+            input_ids=torch.as_tensor(np.asarray(token_ids), dtype=torch.long, device=self._device),
+            position_ids=torch.as_tensor(np.asarray(position_ids), dtype=torch.long, device=self._device)[None],
             use_cache=False,
             **attention,
         )
-        hidden: torch.Tensor = output.last_hidden_state[0]
+        hidden: torch.Tensor = output.last_hidden_state
         return hidden
 
     def _readout(self, hidden: "torch.Tensor", label_tokens: LabelTokens) -> "torch.Tensor":
@@ -100,23 +117,6 @@ class CpuEngine(ABC):
         head = self._decoder.get_output_embeddings().weight[list(label_tokens.ids)]
         logits: torch.Tensor = (hidden.float()[:, None, :] * head.float()).sum(dim=-1)
         return logits
-
-    def _check(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> None:
-        faults = ["the query is empty"] if len(query) == 0 else self._foreign("the query", query)
-        for row, item in enumerate(items):
-            if len(item) == 0:
-                faults.append(f"item {row} is empty")
-            elif len(query) + len(item) > self.max_tokens:
-                faults.append(f"item {row} makes a prompt of {len(query) + len(item)} tokens, max {self.max_tokens}")
-            else:
-                faults += self._foreign(f"item {row}", item)
-        faults += self._foreign("label_tokens", label_tokens.ids)
-        if faults:
-            raise DataError(f"the request cannot be scored: {'; '.join(faults)}")
-
-    def _foreign(self, name: str, token_ids: TokenIds) -> list[str]:
-        is_known = min(token_ids) >= 0 and max(token_ids) < self._vocab_size
-        return [] if is_known else [f"{name} has an id outside the vocabulary of {self._vocab_size}"]
 
 
 def cpu_model() -> str:

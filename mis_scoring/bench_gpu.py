@@ -1,0 +1,300 @@
+"""Labels per second of SGLang on this GPU, beside what the chip allows: `python -m mis_scoring.bench_gpu`.
+
+Random weights of the paper's shapes, its queries, N items a request. An engine starts once for all cells of a method; a
+cell runs until `--seconds` of steady state are over, `--repeats` times, and the median counts. Beside each rate stand
+the useful floating-point operations and the least bytes per second, and their share of what a large matrix product and
+a large copy reach on the same chip in the same minute.
+"""
+
+import argparse
+import fcntl
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mis_scoring.bench_shapes import SHAPES, cost_of, draw_query_lengths, write_random_model
+from mis_scoring.core.labels import LabelTokens, TokenIds
+from mis_scoring.engines.sglang import SGLangEngine
+
+LABELS = LabelTokens(yes=9_693, no=2_753)
+N_REQUESTS = 400
+_WARM_UP = 12  # requests of each thread's share are in before the clock starts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One measurement.
+
+    Attributes:
+        tflops: useful operations, 10^12 a second; tflops_share: of a large matrix product here.
+        gbytes_s: the least that must pass the memory, 10^9 a second; gbytes_share: of a large copy here.
+        gpu_busy: nvidia-smi's utilisation; host_cores: CPU of the engines' processes.
+    """
+
+    shape: str
+    method: str
+    n_engines: int
+    mps: bool
+    n_items: int
+    item_tokens: int
+    labels_per_s: float
+    spread: float
+    chip_tflops: float
+    chip_gbytes_s: float
+    tokens_per_s: float
+    tflops: float
+    tflops_share: float
+    gbytes_s: float
+    gbytes_share: float
+    p50_ms: float
+    p99_ms: float
+    gpu_busy: float
+    gpu_watt: float
+    host_cores: float
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; every cell also goes to `--out` as soon as it is there."""
+    options = _parser().parse_args(arguments)
+    cells: list[Cell] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for shape in options.shapes:
+            folder = write_random_model(Path(scratch) / shape, shape)
+            _release_memory()
+            for plan in options.plans:
+                for cell in measure(folder, shape, plan, options):
+                    cells.append(cell)
+                    _write(options.out, cells)
+                    sys.stdout.write(as_line(cell) + "\n")
+                    sys.stdout.flush()
+    return 0
+
+
+@contextmanager
+def alone(lock: Path | None) -> Iterator[None]:
+    """Let no other bench of this lock measure meanwhile."""
+    if lock is None:
+        yield
+    else:
+        with lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def chip_limits() -> dict[str, Any]:
+    """Return what the chip reaches now: an 8192^3 product in bfloat16 and a copy of 8 GB, on random data."""
+    import torch
+
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    source = torch.randn(2**31, device="cuda", dtype=torch.bfloat16)
+    target = torch.empty_like(source)
+    product_s, copy_s = _cuda_s(lambda: a @ b, 100), _cuda_s(lambda: target.copy_(source), 20)
+    return {"tflops": 2 * 8192**3 / product_s / 1e12, "gbytes_s": 2 * 2**32 / copy_s / 1e9}
+
+
+def _release_memory() -> None:
+    """Give back what torch keeps of freed memory: the engines are other processes."""
+    import torch
+
+    torch.cuda.empty_cache()
+
+
+def measure(folder: Path, shape: str, plan: dict[str, Any], options: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the cells of one plan: a method, a number of engines, with MPS or not."""
+    settings = {"method": plan["method"], "mps": plan["mps"], **json.loads(options.options)}
+    if plan["n_engines"] > 1:
+        settings |= {"memory_share": 0.8 / plan["n_engines"]}
+    engines = [SGLangEngine(folder, **settings) for _ in range(plan["n_engines"])]
+    try:
+        for n_items, item_tokens in plan["cells"]:
+            requests = draw_requests(n_items, item_tokens)
+            with alone(options.lock):
+                limits = chip_limits()
+                _release_memory()
+                runs = [_run(engines, requests, options.seconds) for _ in range(options.repeats)]
+            yield _cell(shape, plan, (n_items, item_tokens), runs, requests, limits)
+    finally:
+        for engine in engines:
+            engine.close()
+
+
+def draw_requests(n_items: int, item_tokens: int) -> list[tuple[TokenIds, list[TokenIds]]]:
+    """Return requests of random tokens."""
+    draw = np.random.default_rng(n_items)
+    return [
+        (draw.integers(0, 9_000, n).tolist(), draw.integers(0, 9_000, (n_items, item_tokens)).tolist())
+        for n in draw_query_lengths(N_REQUESTS, seed=n_items)
+    ]
+
+
+def _run(engines: Sequence[SGLangEngine], requests: Sequence[Any], seconds: float) -> dict[str, Any]:
+    """Keep the engines busy and count what ends between two moments."""
+    ended: list[tuple[float, float, int]] = []
+    is_over = threading.Event()
+    numbers = iter(range(10**9))
+
+    def ask(engine: SGLangEngine) -> None:
+        while not is_over.is_set():
+            number = next(numbers) % len(requests)
+            started = time.perf_counter()
+            engine.label_logits(*requests[number], LABELS)
+            ended.append((time.perf_counter(), time.perf_counter() - started, number))
+
+    threads = [threading.Thread(target=ask, args=(engine,)) for engine in engines for _ in range(engine.n_concurrent)]
+    for thread in threads:
+        thread.start()
+    while len(ended) < _WARM_UP * len(engines):
+        time.sleep(0.05)
+    with _watched(engines) as watched:
+        begin = time.perf_counter()
+        time.sleep(seconds)
+        end = time.perf_counter()
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    inside = [(spent, number) for at, spent, number in ended if begin <= at < end]
+    return {"seconds": end - begin, "inside": inside, **watched}
+
+
+def _cell(
+    shape: str,
+    plan: dict[str, Any],
+    sizes: tuple[int, int],
+    runs: Sequence[dict[str, Any]],
+    requests: Sequence[Any],
+    limits: dict[str, Any],
+) -> Cell:
+    n_items, item_tokens = sizes
+    rates = [len(run["inside"]) * n_items / run["seconds"] for run in runs]
+    run = runs[rates.index(statistics.median_low(rates))]
+    costs = [cost_of(SHAPES[shape], len(requests[n][0]), [item_tokens] * n_items) for _, n in run["inside"]]
+    tokens = sum(len(requests[n][0]) + n_items * item_tokens for _, n in run["inside"])
+    passes = max(1.0, tokens / 24_576)
+    flops = sum(cost.flops for cost in costs) / run["seconds"]
+    n_bytes = (sum(cost.token_bytes for cost in costs) + passes * costs[0].weight_bytes) / run["seconds"]
+    latency = sorted(spent for spent, _ in run["inside"])
+    return Cell(
+        shape=shape,
+        method=plan["method"],
+        n_engines=plan["n_engines"],
+        mps=plan["mps"],
+        n_items=n_items,
+        item_tokens=item_tokens,
+        labels_per_s=statistics.median_low(rates),
+        chip_tflops=limits["tflops"],
+        chip_gbytes_s=limits["gbytes_s"],
+        spread=(max(rates) - min(rates)) / statistics.median_low(rates),
+        tokens_per_s=tokens / run["seconds"],
+        tflops=flops / 1e12,
+        tflops_share=flops / 1e12 / limits["tflops"],
+        gbytes_s=n_bytes / 1e9,
+        gbytes_share=n_bytes / 1e9 / limits["gbytes_s"],
+        p50_ms=1e3 * latency[len(latency) // 2],
+        p99_ms=1e3 * latency[int(0.99 * len(latency))],
+        gpu_busy=run["gpu_busy"],
+        gpu_watt=run["gpu_watt"],
+        host_cores=run["host_cores"],
+    )
+
+
+@contextmanager
+def _watched(engines: Sequence[SGLangEngine]) -> Iterator[dict[str, float]]:
+    """Fill in, when the block ends, how busy the GPU and the engines' processes were."""
+    query = ["nvidia-smi", "--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader,nounits", "-lms", "250"]
+    watched: dict[str, float] = {}
+    with subprocess.Popen(query, stdout=subprocess.PIPE, text=True) as watcher:
+        before, started = _cpu_s(engines), time.perf_counter()
+        try:
+            yield watched
+        finally:
+            watched["host_cores"] = (_cpu_s(engines) - before) / (time.perf_counter() - started)
+            watcher.terminate()
+        assert watcher.stdout is not None
+        seen = [line.split(",") for line in watcher.stdout.read().splitlines() if line.count(",") == 1]
+    watched["gpu_busy"] = statistics.mean(float(line[0]) for line in seen) / 100
+    watched["gpu_watt"] = statistics.mean(float(line[1]) for line in seen)
+
+
+def _cpu_s(engines: Sequence[SGLangEngine]) -> float:
+    """CPU seconds of all processes in the engines' groups so far."""
+    groups = {engine.pid for engine in engines}
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # gone meanwhile
+            continue
+        if int(fields[2]) in groups:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / 100
+
+
+def _cuda_s(work: Any, n: int) -> float:
+    import torch
+
+    for _ in range(3):
+        work()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()  # type: ignore[no-untyped-call]
+    for _ in range(n):
+        work()
+    end.record()  # type: ignore[no-untyped-call]
+    torch.cuda.synchronize()
+    return float(start.elapsed_time(end)) / 1e3 / n
+
+
+def as_line(cell: Cell) -> str:
+    """Return one row of the table that a person reads."""
+    engines = f"{cell.n_engines}{' MPS' if cell.mps else ''}"
+    return (
+        f"{cell.shape} | {cell.method} | {engines} | {cell.n_items} x {cell.item_tokens} | {cell.labels_per_s:.0f} | "
+        f"{cell.spread:.0%} | {cell.tflops:.0f} ({cell.tflops_share:.0%}) | {cell.gbytes_s:.0f} "
+        f"({cell.gbytes_share:.0%}) | {cell.p50_ms:.0f}, {cell.p99_ms:.0f} | {cell.gpu_busy:.0%}, "
+        f"{cell.gpu_watt:.0f} W | {cell.host_cores:.1f}"
+    )
+
+
+def _write(out: Path, cells: Sequence[Cell]) -> None:
+    report = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cells": [asdict(cell) for cell in cells],
+    }
+    out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+def _plan(text: str) -> dict[str, Any]:
+    """Read `mis:2:mps:200x24,50x24`."""
+    method, n_engines, mps, cells = text.split(":")
+    sizes = [tuple(map(int, cell.split("x"))) for cell in cells.split(",")]
+    return {"method": method, "n_engines": int(n_engines), "mps": mps == "mps", "cells": sizes}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench_gpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    plans = ["mis:1:-:200x24,1x24", "single_cached:1:-:200x24", "mis:2:-:200x24", "mis:2:mps:200x24"]
+    parser.add_argument(
+        "--plans", nargs="+", type=_plan, default=[_plan(p) for p in plans], help="METHOD:N:mps|-:NxL,.."
+    )
+    parser.add_argument("--options", default="{}", help="of the engines, as JSON")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of a run; default %(default)s")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--lock", type=Path, help="several benches measure in turns, and start their engines meanwhile")
+    parser.add_argument("--out", type=Path, default=Path("bench_gpu.json"))
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
