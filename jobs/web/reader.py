@@ -134,8 +134,9 @@ def catalog_versions(settings: Settings) -> list[RunLedger]:
 def planned_at_most(run: RunLedger) -> dict[str, float | None]:
     """Return the members, pairs, tokens and US dollars that a run was planned to take at most; None: not known."""
     plan = run.of("plan_refresh")
-    names = {"members": "members", "pairs": "pairs_at_most", "tokens": "tokens_at_most", "usd": "cost_usd_at_most"}
-    return {shown: plan.get(name) for shown, name in names.items()}
+    names = {"pairs": "pairs_to_score", "tokens": "tokens", "usd": "cost"}
+    most = {shown: plan.get(name, {}).get("max") for shown, name in names.items()}
+    return {"members": plan.get("members"), **most}
 
 
 def _first_page(found: Sequence[Any], size: int) -> Rows:
