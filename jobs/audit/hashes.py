@@ -1,7 +1,7 @@
 """By which hashes the judgment of a pair without a label is found, and in which round it was judged.
 
-`member_rounds` has them for some weeks. After that they are computed from the profile and the entry, as long as those
-are the texts that the run read.
+`member_rounds` has them for some weeks. After that coverage has the query's, and the item's is that of the entry as it
+is now; on coverage that lacks it the query is rendered again, as long as the profile is the one that the run read.
 """
 
 from dataclasses import dataclass
@@ -58,13 +58,21 @@ def _rendered(
     gone = f"the round of {stands['run_id']} was kept {MEMBER_ROUNDS.kept_days} days"
     if layout is None:
         return PairHashes(query_hash=None, item_hash=None, missing=f"{gone}, and its labeler is gone too")
-    profile = reader.one(f"SELECT profile_text FROM profiles WHERE {equals(member_id=stands['member_id'])}", PROFILES)
-    text: str | None = profile["profile_text"] if profile else None
-    if text is None or text_hash(text) != stands["profile_hash"]:
+    query_hash = stands["query_hash"] or _query_hash(reader, stands, layout)
+    if query_hash is None:
         return PairHashes(query_hash=None, item_hash=None, missing=f"{gone}, and the profile is another one since")
     item: str | None = entry["text"] if entry else None
     return PairHashes(
-        query_hash=text_hash(layout.render_query(text)),
+        query_hash=query_hash,
         item_hash=text_hash(layout.render_item(item)) if item is not None else None,
         missing=None if item is not None else f"{gone}, and the entry has no text now",
     )
+
+
+def _query_hash(reader: Reader, stands: dict[str, Any], layout: PromptLayout) -> str | None:
+    """Return the hash of the query, as long as the profile is the one that the run read."""
+    profile = reader.one(f"SELECT profile_text FROM profiles WHERE {equals(member_id=stands['member_id'])}", PROFILES)
+    text: str | None = profile["profile_text"] if profile else None
+    if text is None or text_hash(text) != stands["profile_hash"]:
+        return None
+    return text_hash(layout.render_query(text))

@@ -16,9 +16,11 @@ from jobs.erasure.traces import Traces, find_traces
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.run_ledger import read_runs
 from jobs.settings import Settings
+from jobs.table_admin import create_missing
 from jobs.table_path import table_exists
 from jobs.table_reader import Reader, equals
 from jobs.tombstone import FINISHED, STARTED, tombstone_of, write_tombstone
+from schemas.every import RUN_TABLES
 from schemas.profiles import PROFILES
 from schemas.runs import RUNS
 from schemas.scope import SCOPE
@@ -39,6 +41,8 @@ def forget_member(settings: Settings, member_id: str, *, work: Sequence[Path] = 
     """
     root, reader = settings.tables, Reader(settings.tables)
     refuse_while_open(settings, member_id)
+    if table_exists(root, RUNS):
+        create_missing(root, *RUN_TABLES)  # and the columns that tables of an earlier release lack
     tombstone = tombstone_of(reader, member_id)
     traces = find_traces(reader, settings, member_id, tombstone)
     there = [rows for rows in rows_of(traces) if rows.values and table_exists(root, rows.table)]

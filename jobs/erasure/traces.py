@@ -1,7 +1,8 @@
 """By what a member is found: the id, and the hashes of all texts that were ever made of the member's profiles.
 
-`texts` names no member. A query of the member is one that a label or a round names, or one whose profile has a hash
-that coverage, candidates or scope name. Reads `texts` once, hashing its queries where they are read: rare and slow.
+`texts` names no member. A query of the member is one that a label, a round or coverage names, or one whose profile has
+a hash that coverage, candidates or scope name. Reads `texts` once, hashing its queries where they are read: rare and
+slow.
 """
 
 import json
@@ -103,6 +104,7 @@ def _others_profile_hashes(reader: Reader, member_id: str, profile_hashes: Itera
 def _named_queries(reader: Reader, member_id: str) -> set[str]:
     columns: tuple[tuple[Table, str], ...] = (
         (LABELS, "query_hash"),
+        (COVERAGE, "query_hash"),
         (MEMBER_ROUNDS, "query_hash"),
         (LABEL_CHANGES, "before['query_hash']"),
         (LABEL_CHANGES, "after['query_hash']"),

@@ -127,10 +127,12 @@ def report(request: Request, run: Id) -> Response:
 
 
 @router.get("/catalog")
-def catalog(request: Request) -> Response:
-    """The catalog's versions, and what the first run of each was planned to cost."""
-    versions = [(run, reader.planned_at_most(run)) for run in reader.catalog_versions(_settings(request))]
-    return show(request, "catalog", here="catalog", versions=versions)
+def catalog(request: Request, then: Typed = "", now: Typed = "", page: Page = 1) -> Response:
+    """The catalog's versions, what the first run of each was planned to cost, and how two of them differ."""
+    settings = _settings(request)
+    diff, entries = reader.compare_catalogs(settings, then, now, page=page) if then and now else (None, reader.Rows())
+    versions = reader.catalog_versions(settings)
+    return show(request, "catalog", here="catalog", versions=versions, then=then, now=now, diff=diff, entries=entries)
 
 
 @router.get("/style.css")

@@ -7,6 +7,7 @@ from typing import Any
 from jobs.audit import audit_label, audit_member, label_history
 from jobs.audit import find_members as find_members_by_start
 from jobs.audit import find_qualifications as find_entries
+from jobs.catalog_diff import catalog_diff
 from jobs.input_hold import show_holds
 from jobs.ledger import PUBLISHED
 from jobs.pins import PINNED
@@ -131,12 +132,12 @@ def catalog_versions(settings: Settings) -> list[RunLedger]:
     return list(reversed(first.values()))
 
 
-def planned_at_most(run: RunLedger) -> dict[str, float | None]:
-    """Return the members, pairs, tokens and US dollars that a run was planned to take at most; None: not known."""
-    plan = run.of("plan_refresh")
-    names = {"pairs": "pairs_to_score", "tokens": "tokens", "usd": "cost"}
-    most = {shown: plan.get(name, {}).get("max") for shown, name in names.items()}
-    return {"members": plan.get("members"), **most}
+def compare_catalogs(settings: Settings, then: str, now: str, *, page: int) -> tuple[dict[str, Any], Rows]:
+    """Return how two catalog versions differ, and one page of the entries that do."""
+    diff = catalog_diff(settings, then, now)
+    start = (page - 1) * ROWS_PER_PAGE
+    entries = diff["entries"][start : start + ROWS_PER_PAGE]
+    return diff, Rows(rows=entries, number=page, has_more=len(diff["entries"]) > start + ROWS_PER_PAGE)
 
 
 def _first_page(found: Sequence[Any], size: int) -> Rows:

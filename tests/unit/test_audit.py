@@ -299,6 +299,10 @@ def test_a_rejection_is_found_by_its_texts_when_its_round_is_gone(tmp_path: Path
     gone = audit_label(made.settings, "ann", "q4")
     assert (gone["state"], gone["score"]) == ("rejected", None)
     assert gone["taken_away"] == ["the round of run-2 was kept 30 days, and the profile is another one since"]
+    named = made.coverage["ann"] | {"query_hash": before["ann", "q4"]["profile"]["query_hash"]}
+    DeltaTable(table_path(made.root, COVERAGE)).delete("run_id = 'run-2'")
+    put(made.root, COVERAGE, [named])
+    assert audit_label(made.settings, "ann", "q4")["score"] == before["ann", "q4"]["score"], "coverage names the query"
     earlier = audit_label(made.settings, "ann", "q4", as_of="run-1")
     assert earlier["taken_away"] == ["the round of run-1 was kept 30 days, and its labeler is gone too"]
 

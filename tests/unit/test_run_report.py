@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,10 @@ def test_the_plan_stands_beside_what_it_came_to(settings: Settings, report: dict
     pairs_and_tokens = {"pairs_to_score": (5, 8.0, 30, 9), "tokens": (110, 180.0, 900, 180)}
     assert planned == pairs_and_tokens | {"gpu_seconds": (2.0, 4.0, 20.0, 8.0)}, "nobody knows the rent"
     ledger = read_run(settings.tables, "weekly_full-2")
-    cost = {"what": "cost", "min": 0.05, "expected": 0.1, "max": 0.5, "actual": 0.2}
-    assert against_plan(ledger, 90.0)[-1] == cost
+    cost = {"min": 0.05, "expected": 0.1, "max": 0.5}
+    plan = {**ledger.of("plan_refresh"), "cost": cost}
+    priced = replace(ledger, payloads={**ledger.payloads, "plan_refresh": plan})
+    assert against_plan(priced, 90.0)[-1] == {"what": "cost", **cost, "actual": 0.2}
 
 
 def test_drift_is_against_the_run_before_of_the_same_kind(report: dict[str, Any]) -> None:
