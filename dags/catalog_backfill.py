@@ -5,9 +5,11 @@ Brings the labels up to a new catalog version, and scores no pair again that is 
 - **Reads** profiles, catalog, judgments, labels; **writes** candidates, judgments, coverage, labels, label_changes.
 - **Runs** when the catalog table has changed (looked at every `SEMLABEL_WATCH_CATALOG_S`, a minute by default), one at
   a time: changes during a run are one further run. By hand with `semlabel refresh catalog_backfill`.
-- **Price**: `plan_refresh` says members, pairs, tokens and money at most, and stops above the deployment's ceiling;
-  `approve_plan` shows them. It asks a person first where `SEMLABEL_APPROVE_PLANS` is true or the run was triggered with
-  `approve_plan`: Approve or Reject under Browse, Required Actions. A rejected plan ends the run, and spends nothing.
+- **Price**: `plan_refresh` says members, pairs, tokens, money and labels, each at least, as expected and at most, and
+  stops above the deployment's ceiling; `approve_plan` shows them. By then members are retrieved, which needs no engine.
+  `semlabel plan catalog_backfill` says the same and ends there. A person is asked first where
+  `SEMLABEL_APPROVE_PLANS` is true or the run was triggered with `approve_plan`: Approve or Reject under Browse,
+  Required Actions. A rejected plan ends the run, and spends nothing.
 - **Rerun**: clear the failed task; what is finished is never written twice.
 - **Takes effect** in `publish_labels`, in one commit; a run that fails before it leaves the labels as they were.
 """

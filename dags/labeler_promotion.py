@@ -7,9 +7,9 @@ Makes a labeler the champion that the next runs pin, through the gate, and says 
   `labeler` is a version's number, an alias, or the work folder of a trained labeler, which is judged and registered.
 - **Gate**: a version that does not keep a limit ends the run, and the champion stays;
   `semlabel labeler promote --force` is the only way past it.
-- **Afterwards** nothing is scored: `plan_refresh` plans a full refresh with the new champion and shows members, pairs,
-  tokens and money at most. The next `weekly_full` does it; trigger it to have it sooner. DAGs that schedule on the
-  asset `labeler` are told the version.
+- **Afterwards** nothing is scored: members are retrieved, and `plan_refresh` plans a full refresh with the new
+  champion: members, pairs, tokens and money. The next `weekly_full` does it; trigger it to have it sooner. DAGs that
+  schedule on the asset `labeler` are told the version.
 - **Rerun**: clear the failed task; a version that is the champion is promoted again without effect.
 - **Takes effect** in `promote_labeler`, for runs that are pinned later; undo with
   `semlabel labeler promote previous_champion`.
@@ -19,7 +19,7 @@ from airflow.sdk import Param, chain, dag
 
 from semlabel_dags.assets import NEW_LABELER
 from semlabel_dags.job_runners import job_task
-from semlabel_dags.refresh import DAG_SETTINGS, TRIGGER_ID, pin_inputs, run_step
+from semlabel_dags.refresh import DAG_SETTINGS, TRIGGER_ID, plan_steps
 
 LABELER = Param("challenger", type="string", description="A version's number, an alias, or a work folder.")
 EVALUATED = "{{ ti.xcom_pull(task_ids='evaluate_labeler')['%s'] }}"
@@ -33,8 +33,7 @@ def labeler_promotion() -> None:
         job_task("evaluate_labeler", values={"trigger_id": TRIGGER_ID, "labeler": "{{ params.labeler }}"}),
         job_task("gate_labeler", values=OF_VERSION),
         job_task("promote_labeler", values=OF_VERSION, announcement=NEW_LABELER, outlets=[NEW_LABELER.outlet]),
-        pin_inputs("weekly_full"),  # what the next weekly run would pin and plan; this one ends with its plan
-        run_step("plan_refresh"),
+        *plan_steps("weekly_full"),  # what the next weekly run would pin and plan; this one ends with its plan
     )
 
 

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, stop_early
+from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, scope_members, stop_early
 from jobs.labeler.registry import register
 from jobs.pins import Pins
 from jobs.score_round import Params as RoundParams
@@ -102,8 +102,9 @@ def refresh(spark: SparkSession, settings: Settings, kind: str) -> dict[str, Any
         with _timed(seconds, job.__name__.removeprefix("jobs.")):
             return dict(job.run(spark, settings, job.Params(run_id=run_id, **params)))
 
-    planned = step(plan_refresh)
+    scoped = step(scope_members)
     step(retrieve_candidates)
+    step(plan_refresh)
     pairs = 0
     for number in range(pins.n_rounds):
         built = step(build_round, round=number)
@@ -113,7 +114,7 @@ def refresh(spark: SparkSession, settings: Settings, kind: str) -> dict[str, Any
         if step(stop_early, round=number)["goes_on"] == 0:
             break
     published = step(publish_labels)
-    return {"members": planned["members"], "pairs": pairs, "changes": published["changes"], "seconds": seconds}
+    return {"members": scoped["members"], "pairs": pairs, "changes": published["changes"], "seconds": seconds}
 
 
 @contextmanager

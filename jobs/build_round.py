@@ -2,7 +2,8 @@
 
 A member is eligible for round r when round r-1 said `goes_on`; everyone with candidates is for round 0. A pair whose
 judgment exists for this scorer is reused, whatever run it came from: its score depends on the pair alone. A run that
-recomputes reuses none that is older than its own generation.
+recomputes reuses none that is older than its own generation. A candidate that has been retired since it was retrieved
+keeps its slot: it is not in the round, and nothing moves up.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.artifact_folder import load_artifact
+from jobs.inputs import usable_catalog
 from jobs.judgments import usable_judgments
 from jobs.pins import Pins
 from jobs.rendering import item_text, query_text, text_hash
@@ -46,7 +48,7 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     layout = load_artifact(pins).prompt
     candidates = _candidates_of_round(spark, root, pins, params.round)
     queries = to_queries(read(spark, root, PROFILES, version=pins.profiles_delta_version), candidates, layout)
-    entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
+    entries = usable_catalog(read(spark, root, CATALOG, version=pins.catalog_delta_version))
     known = usable_judgments(spark, root, pins, queries, n_queries=n_in_scope(root, pins.run_id))
     rows = to_round_rows(rendered(candidates, queries, entries, layout), known).withColumns(
         {"run_id": F.lit(pins.run_id), "round": F.lit(params.round)}
@@ -90,10 +92,13 @@ def to_queries(profiles: DataFrame, candidates: DataFrame, layout: PromptLayout)
 
 
 def rendered(candidates: DataFrame, queries: DataFrame, entries: DataFrame, layout: PromptLayout) -> DataFrame:
-    """Return (member_id, rank, qualification_id, query_text, query_hash, item_text, item_hash)."""
+    """Return (member_id, rank, qualification_id, query_text, query_hash, item_text, item_hash).
+
+    The item of an empty slot is null, so that a member all of whose candidates in the round were retired has a row.
+    """
     items = entries.select("qualification_id", item_text(F.col("text"), layout).alias("item_text"))
     pairs = candidates.select("member_id", "rank", "qualification_id").join(queries, "member_id")
-    return pairs.join(items, "qualification_id").withColumn("item_hash", text_hash(F.col("item_text")))
+    return pairs.join(items, "qualification_id", "left").withColumn("item_hash", text_hash(F.col("item_text")))
 
 
 def to_round_rows(pairs: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -101,7 +106,7 @@ def to_round_rows(pairs: DataFrame, judgments: DataFrame) -> DataFrame:
     known = judgments.select("query_hash", "item_hash", F.lit(True).alias("is_judged"))
     marked = pairs.join(known, ["query_hash", "item_hash"], "left")
     packed = marked.groupBy("member_id", "query_hash", "query_text").agg(
-        _in_rank_order(F.col("is_judged").isNull()).alias("to_score"),
+        _in_rank_order(F.col("is_judged").isNull() & F.col("item_hash").isNotNull()).alias("to_score"),
         _in_rank_order(F.col("is_judged").isNotNull()).alias("reused"),
     )
     return packed.select(

@@ -52,11 +52,19 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, max=MAX_SAMPLE_SEED, help="Seed of the members.")] = 0,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing where tables exist.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
+    catalog_update: Annotated[
+        bool,
+        typer.Option("--catalog-update", help="Bring the sample's catalog to a later version of ESCO, and no more."),
+    ] = False,
 ) -> None:
     """Write a sample: the ESCO catalog, generated profiles and their known answers; register the bundled labeler."""
+    from jobs.update_sample import update_sample_catalog
     from jobs.write_sample import has_upstream_tables, holds_own_data, write_sample
 
     settings = Settings()
+    if catalog_update:
+        emit(False, update_sample_catalog(settings))
+        return
     if if_missing and has_upstream_tables(settings):
         return
     if holds_own_data(settings) and not yes:
@@ -103,6 +111,38 @@ def refresh(
     settings = Settings().model_copy(update=changes)
     report = run_refresh(settings, kind, recompute=recompute)
     emit(as_json, report, lambda: print_report(report, settings))
+
+
+@app.command()
+def plan(
+    kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
+    candidates: Annotated[int | None, typer.Option(min=1, help="K, for this plan.")] = None,
+    recompute: Annotated[bool, typer.Option("--recompute", help="As if every pair were scored anew.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a refresh would take, and score nothing; exit code 1 where a ceiling would stop it."""
+    from jobs.plan_run import plan_run
+    from jobs.render_plan import print_plan
+
+    changes = {} if candidates is None else {"candidates_per_member": candidates}
+    planned = plan_run(Settings().model_copy(update=changes), kind, recompute=recompute)
+    emit(as_json, planned, lambda: print_plan(planned))
+    if planned["above_ceiling"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def catalog_diff(
+    then: Annotated[str | None, typer.Argument(help="Delta version or digest; unset: what labels stand on.")] = None,
+    now: Annotated[str | None, typer.Argument(help="The same; unset: the catalog as it is.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two versions of the catalog: entries added, gone, with another text or category; and whom it moves."""
+    from jobs.catalog_diff import catalog_diff as compare
+    from jobs.render_plan import print_catalog_diff
+
+    found = compare(Settings(), then, now)
+    emit(as_json, found, lambda: print_catalog_diff(found))
 
 
 @app.command()

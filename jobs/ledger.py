@@ -20,6 +20,7 @@ from schemas.runs import RUNS
 PUBLISHED = "published"
 HELD = "held"
 APPROVED = "approved"
+PLANNED = "planned"  # and no more was meant
 FAILED = "failed"
 
 

@@ -5,13 +5,19 @@ from typing import Any
 
 from jobs.errors import MissingRequirementError
 from jobs.input_hold import show_holds
-from jobs.ledger import APPROVED, HELD, PUBLISHED
+from jobs.ledger import APPROVED, HELD, PLANNED, PUBLISHED
 from jobs.pins import PINNED
 from jobs.settings import Settings
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
-_STATES = (PUBLISHED, APPROVED, HELD, PINNED)  # the first that has happened; maintenance and promotions pin nothing
+_STATES = (
+    PUBLISHED,
+    PLANNED,
+    APPROVED,
+    HELD,
+    PINNED,
+)  # the first that has happened; maintenance and promotions pin nothing
 
 
 def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ def to_coverage(
         scope, candidates, rounds (`member_rounds`), outcomes: of the run.
     """
     is_gone = (F.col("reason") == "member_removed").alias("is_gone")
-    members = scope.select("member_id", "profile_version", "profile_hash", is_gone)
+    members = scope.select("member_id", "profile_version", "profile_hash", "retrieval_delta_version", is_gone)
     proposed = candidates.groupBy("member_id").agg(F.count(F.lit(1)).cast("int").alias("candidates"))
     queries = rounds.where("round = 0").select("member_id", "query_hash")
     joined = members.join(proposed, "member_id", "left").join(_judged(outcomes), "member_id", "left")
@@ -50,12 +50,17 @@ def _judged(outcomes: DataFrame) -> DataFrame:
             F.count(F.lit(1)).cast("int").alias("rounds"),
             F.sum("judged").cast("int").alias("judged"),
             F.sum("accepted").cast("int").alias("accepted"),
-            F.sum(F.col("judged") + F.col("missing")).cast("int").alias("depth"),
         )
     )
 
 
 def _with_state(joined: DataFrame, pins: Pins) -> DataFrame:
+    ranks = F.least(F.col("rounds") * pins.candidates_per_round, F.col("candidates"))
+    walked = F.when(F.col("rounds").isNotNull(), ranks)
+    has_no_more = (F.col("stop_reason") == "goes_on") & (walked == F.col("candidates"))  # fewer candidates than K
+    joined = joined.withColumns(
+        {"depth": walked, "stop_reason": F.when(has_no_more, "candidates_exhausted").otherwise(F.col("stop_reason"))}
+    )
     ended = F.col("stop_reason").isin("accepted_too_little", "candidates_exhausted")
     incomplete = (
         F.when(F.col("is_gone"), None)

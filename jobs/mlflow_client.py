@@ -11,13 +11,18 @@ if TYPE_CHECKING:
 
 def registry_client(settings: Settings) -> "MlflowClient":
     """Return a client of the deployment's MLflow, telemetry off."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    return client_of(settings.tracking_uri)
+
+
+def client_of(uri: str) -> "MlflowClient":
+    """Return a client of the MLflow at a URI, telemetry off."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("DO_NOT_TRACK", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     from mlflow import MlflowClient
 
-    settings.home.mkdir(parents=True, exist_ok=True)
-    return MlflowClient(tracking_uri=settings.tracking_uri, registry_uri=settings.tracking_uri)
+    return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
 
 def experiment_id(client: "MlflowClient", settings: Settings) -> str:
@@ -25,6 +30,7 @@ def experiment_id(client: "MlflowClient", settings: Settings) -> str:
     found = client.get_experiment_by_name("semlabel")
     if found is not None:
         return str(found.experiment_id)
-    # a sqlite database keeps artifacts beside itself; a server has a place of its own
-    location = (settings.home / "mlflow-artifacts").resolve().as_uri() if settings.mlflow_uri == "" else None
+    # a server has a place of its own for artifacts; where there is none, MLflow would take the working folder
+    is_file = settings.tracking_uri.startswith("sqlite:")
+    location = (settings.home / "mlflow-artifacts").resolve().as_uri() if is_file else None
     return str(client.create_experiment("semlabel", artifact_location=location))

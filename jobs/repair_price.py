@@ -12,7 +12,7 @@ from jobs.artifact_folder import load_artifact
 from jobs.pins import PINNED
 from jobs.revocations import is_usable, is_withdrawn_by, read_revocations
 from jobs.rules.revocation import Revocation
-from jobs.run_price import RunPrice, measured_tokens_per_s
+from jobs.run_price import cost_of, measured_tokens_per_s, seconds_of
 from jobs.settings import Settings
 from jobs.standing_coverage import standing_coverage
 from jobs.table_reader import literal, pins_of, query
@@ -35,11 +35,8 @@ def repair_of(settings: Settings, one: Revocation) -> dict[str, Any]:
     root, facts = settings.tables, _facts(settings.tables, one)
     counted = query(root, facts + _COUNTS, JUDGMENTS, COVERAGE, LABELS)[0]
     work = query(root, facts + _WORK, JUDGMENTS, COVERAGE)
-    prices = [_price(settings, facts, **row) for row in work] or [
-        RunPrice.of(pairs=0, tokens=0, tokens_per_s=None, usd_per_hour=None)
-    ]
-    summed = {name: _sum([getattr(price, name) for price in prices]) for name in vars(prices[0])}
-    return counted | {f"{name}_at_most": value for name, value in summed.items()}
+    prices = [_price(settings, facts, **row) for row in work]
+    return counted | {f"{name}_at_most": _sum([price[name] for price in prices]) for name in _PRICED}
 
 
 def _facts(root: Path, one: Revocation) -> str:
@@ -64,18 +61,18 @@ SELECT (SELECT count(*) FROM withdrawn) AS judgments,
        (SELECT count(*) FROM labels l LEFT SEMI JOIN withdrawn w
         ON w.scorer_id = l.scorer_id AND w.query_hash = l.query_hash AND w.item_hash = l.item_hash) AS labels"""
 
+_PRICED = ("pairs", "tokens", "seconds", "cost_usd")
+
 _WORK = """
 SELECT scorer_id, sum(n) AS pairs, sum(least(n, rounds)) AS requests FROM repairs GROUP BY scorer_id"""
 
 
-def _price(settings: Settings, facts: str, *, scorer_id: str, pairs: int, requests: int) -> RunPrice:
+def _price(settings: Settings, facts: str, *, scorer_id: str, pairs: int, requests: int) -> dict[str, float | None]:
     query_tokens, item_tokens = _tokens_at_most(settings.tables, facts, scorer_id)
-    return RunPrice.of(
-        pairs=pairs,
-        tokens=round(requests * query_tokens + pairs * item_tokens),
-        tokens_per_s=measured_tokens_per_s(settings.tables, scorer_id),
-        usd_per_hour=settings.engines_usd_per_hour,
-    )
+    tokens = round(requests * query_tokens + pairs * item_tokens)
+    seconds = seconds_of(tokens, measured_tokens_per_s(settings.tables, scorer_id=scorer_id, engine=settings.engine))
+    cost_usd = cost_of(seconds, settings.engines_usd_per_hour)
+    return {"pairs": pairs, "tokens": tokens, "seconds": seconds, "cost_usd": cost_usd}
 
 
 def _tokens_at_most(root: Path, facts: str, scorer_id: str) -> tuple[float, float]:

@@ -69,6 +69,7 @@ def report_of(settings: Settings, pins: Pins) -> dict[str, Any]:
         "waited_s": ledger.waited_s(),
         "elapsed_s": ledger.elapsed_s(),
         "against_plan": against_plan(ledger, settings.engines_usd_per_hour),
+        "expected_by": ledger.of("plan_refresh").get("expected_by"),
         "positive_rate": rates,
         "previous_run_id": previous["run_id"] if previous else None,
         "drift": drift(rates, previous),

@@ -1,11 +1,14 @@
 """Propose the top K qualifications of each member in scope, exactly, by the best section of the profile.
 
+A member who keeps the candidates of an earlier run (`scope`) is not retrieved: they are copied, those that have been
+retired since among them.
+
 Texts that have a vector keep it (`embeddings`). A Python worker holds the whole catalog's vectors (3 KB an entry) and
 one batch of members; everything else streams. What is moved and ranked grows with the members in scope and the catalog;
 what is read, also with all profiles and all texts that were ever embedded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -41,6 +44,7 @@ from schemas.catalog import CATALOG
 from schemas.embeddings import EMBEDDINGS
 from schemas.profiles import PROFILES
 from schemas.quarantine import QUARANTINE
+from schemas.scope import SCOPE
 
 STEP = "retrieve_candidates"
 INDEX = "index"
@@ -60,9 +64,10 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     if n_in_scope(root, pins.run_id) == 0:
         return {"members": 0, "candidates": 0, "quarantined": 0, "texts_embedded": 0}
     every_profile = with_profile_hash(read(spark, root, PROFILES, version=pins.profiles_delta_version))
-    scoped_profiles = every_profile.join(members_in_scope(spark, root, pins.run_id), "member_id", "left_semi")
+    scope = members_in_scope(spark, root, pins.run_id)
+    looked_at = every_profile.join(scope.where("NOT keeps_candidates"), "member_id", "left_semi")
     all_entries = read(spark, root, CATALOG, version=pins.catalog_delta_version)
-    profiles, usable_entries = usable_profiles(scoped_profiles), usable_catalog(all_entries)
+    profiles, usable_entries = usable_profiles(looked_at), usable_catalog(all_entries)
     too_long = too_long_entries(usable_entries, pins)
     entries = usable_entries.join(too_long, usable_entries["qualification_id"] == too_long["key"], "left_anti")
     sections = _stage(to_sections(profiles), settings, pins, "sections")
@@ -75,13 +80,16 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     _require_entries(indexed, pins)
     index_folder = str(_folder(settings, pins, INDEX))
     ranked = to_candidates(with_vectors(sections, "text", vectors), index_folder, pins.candidates_per_member)
-    replace(_with_pins(ranked, profiles, pins), root, CANDIDATES, run_id=pins.run_id)
+    kept = kept_candidates(read(spark, root, CANDIDATES), scope, _runs_to_keep_from(root, pins))
+    found = _with_pins(ranked, profiles, pins).unionByName(kept.withColumn("run_id", F.lit(pins.run_id)))
+    replace(found, root, CANDIDATES, run_id=pins.run_id)
 
     written = read(spark, root, CANDIDATES, run_id=pins.run_id)
     wordless = profiles.join(written, "member_id", "left_anti")
     unembedded = entries.join(indexed, "qualification_id", "left_anti")
-    looked_at = scoped_profiles.unionByName(nameless_profiles(every_profile))
-    faults = _faults(looked_at, all_entries, wordless, unembedded, too_long)
+    faults = _faults(
+        looked_at.unionByName(nameless_profiles(every_profile)), all_entries, wordless, unembedded, too_long
+    )
     set_aside(faults, root, run_id=pins.run_id, step=STEP)
     return _counts(settings, pins) | {"texts_embedded": n_embedded}
 
@@ -113,6 +121,19 @@ def to_candidates(sections: DataFrame, index_folder: str, k: int) -> DataFrame:
             yield from (_rank_one(index, row.member_id, row.vectors, k) for row in frame.itertuples())
 
     return members.mapInPandas(rank, "member_id string, rank int, qualification_id string, similarity double")
+
+
+def kept_candidates(candidates: DataFrame, scope: DataFrame, run_ids: Sequence[str]) -> DataFrame:
+    """Return the candidates of earlier runs, which are named, that members keep; without run_id."""
+    keeping = scope.where("keeps_candidates").select("member_id", F.col("stands_run_id").alias("run_id"))
+    of_runs = candidates.where(F.col("run_id").isin(*run_ids) if run_ids else F.lit(False))  # whole partitions
+    return of_runs.join(keeping, ["run_id", "member_id"], "left_semi").drop("run_id")
+
+
+def _runs_to_keep_from(root: Path, pins: Pins) -> list[str]:
+    of_run = f"run_id = {literal(pins.run_id)} AND keeps_candidates"
+    rows = query(root, f"SELECT DISTINCT stands_run_id FROM scope WHERE {of_run}", SCOPE)
+    return [row["stands_run_id"] for row in rows]
 
 
 def _hash(column: str) -> Any:

@@ -71,7 +71,10 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
 
 
 def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str, Any]]:
-    """Return what was planned at most beside what it came to; what the plan does not know is left out.
+    """Return what was planned, at least, as expected and at most, beside what it came to.
+
+    What the plan does not know is left out, and so is what is not known afterwards. Tokens are those of packed
+    requests, as planned; the rescoring of ties comes on top, in seconds and money too.
 
     Args:
         usd_per_hour: rent of all engines together; None where it is not known.
@@ -79,15 +82,18 @@ def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str
     plan, summed = ledger.of("plan_refresh"), summed_over_rounds(ledger)
     scoring_s = ledger.seconds_by_job().get("score_round", 0.0)
     actual = {
-        "pairs": summed["scored"],
-        "tokens": summed["tokens"] + summed["tie_tokens"],
-        "seconds": scoring_s,
-        "cost_usd": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
+        "pairs_to_score": summed["scored"],
+        "pairs_reused": summed["pairs_reused"],
+        "tokens": summed["tokens"],
+        "gpu_seconds": scoring_s,
+        "cost": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
+        "labels_that_may_change": sum(ledger.of(PUBLISHED).get("changes", {}).values()),
     }
+    planned = ((what, plan.get(what, {}), value) for what, value in actual.items())
     return [
-        {"what": what, "at_most": plan[f"{what}_at_most"], "actual": value}
-        for what, value in actual.items()
-        if plan.get(f"{what}_at_most") is not None and value is not None
+        {"what": what, **figure, "actual": value}
+        for what, figure, value in planned
+        if figure.get("max") is not None and value is not None
     ]
 
 

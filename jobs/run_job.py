@@ -18,7 +18,7 @@ from jobs.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SPARK_JOBS = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
+SPARK_JOBS = ("scope_members", "retrieve_candidates", "plan_refresh", "build_round", "stop_early", "publish_labels")
 LABELER_JOBS = ("evaluate_labeler", "gate_labeler", "promote_labeler")
 ENGINE_JOBS = ("start_engines", "score_round", "stop_engines")
 PLAIN_JOBS = ("pin_inputs", *ENGINE_JOBS, "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark

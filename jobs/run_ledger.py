@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from jobs.ledger import APPROVED, FAILED, HELD, PUBLISHED
+from jobs.ledger import APPROVED, FAILED, HELD, PLANNED, PUBLISHED
 from jobs.pins import PINNED
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
@@ -19,7 +19,7 @@ from schemas.runs import RUNS
 _NO_STEPS = (FAILED, "stop_engines")  # of a run that nobody goes on with
 _ROUND = re.compile(r"round_(\d+)_(\w+)")
 
-State = Literal["open", "held", "published", "failed"]
+State = Literal["open", "held", "published", "planned", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +44,13 @@ class RunLedger:
 
     @property
     def state(self) -> State:
-        """Published once it is; else held until it is approved; failed until a job of it ends well again; else open."""
+        """Published once it is, planned where no more was meant; else held until it is approved; failed until a job of
+        it ends well again; else open.
+        """
         if PUBLISHED in self.times:
             return "published"
+        if PLANNED in self.times:
+            return "planned"
         if HELD in self.times and not (APPROVED in self.times and self.times[APPROVED] > self.times[HELD]):
             return "held"
         return "failed" if FAILED in self.times and self.times[FAILED] >= self.last_step_at else "open"
@@ -68,7 +72,9 @@ class RunLedger:
 
     def is_over(self, now: datetime, idle_hours: float) -> bool:
         """Whether it is published or failed, and has done nothing since, so that nobody goes on with it."""
-        return self.state in ("published", "failed") and now - self.last_step_at > timedelta(hours=idle_hours)
+        return self.state in ("published", "planned", "failed") and now - self.last_step_at > timedelta(
+            hours=idle_hours
+        )
 
     def of(self, event: str) -> Mapping[str, Any]:
         """Return an event's payload; empty where it has not happened."""

@@ -1,6 +1,6 @@
 """Which members a run looks at, and why: `jobs.rules.scope` as columns, over all profiles and published coverage."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,26 +21,41 @@ def to_scope(
     published: DataFrame,
     pins: Pins,
     *,
-    n_entries: int,
     revoked: DataFrame,
     holds: Sequence[Hold] = (),
+    retired_since: Collection[int] = (),
+    runs_with_candidates: Collection[str] = (),
 ) -> DataFrame:
     """Return the members that the run looks at, with the columns of `scope` but for run_id.
 
     Args:
         profiles: `inputs.current_profiles` of the pinned version.
         published: `coverage.published_coverage`.
-        n_entries: active entries of the catalog, fewer of which than K may be proposed.
         revoked: `revoked_members.revoked_members`.
         holds: those that stand.
+        retired_since: versions of `catalog` since which entries were only retired or removed.
+        runs_with_candidates: whose candidates are still there.
     """
     present = profiles.withColumn("is_present", F.lit(True))
     marked = published.join(revoked.withColumn("is_revoked", F.lit(True)), "member_id", "left")
-    joined = present.join(marked, "member_id", "full").withColumn("reason", _reason(pins))
+    joined = present.join(marked, "member_id", "full").withColumn("reasons", _reasons(pins))
     free = joined.where(~is_on_hold(F.col("is_present").isNull(), F.col("stands.run_id"), pins, holds))
-    wanted = free.where(F.col("reason").isin(*sorted(LOOKS_AFTER[pins.kind])))
-    at_most = _new_pairs_at_most(pins, n_entries).cast("int").alias("pairs_at_most")
-    return wanted.select("member_id", "reason", "profile_version", "profile_hash", at_most)
+    wanted = free.where(F.get("reasons", F.lit(0)).isin(*sorted(LOOKS_AFTER[pins.kind])))
+    keeps = F.coalesce(_keeps_candidates(pins, retired_since, runs_with_candidates), F.lit(False))
+    return wanted.select(
+        "member_id",
+        F.get("reasons", F.lit(0)).alias("reason"),
+        "reasons",
+        "profile_version",
+        "profile_hash",
+        F.col("stands.run_id").alias("stands_run_id"),
+        keeps.alias("keeps_candidates"),
+        F.when(F.col("profile_hash").isNull(), None)
+        .when(keeps, F.col("stands.retrieval_delta_version"))
+        .otherwise(F.lit(pins.catalog_delta_version))
+        .cast("long")
+        .alias("retrieval_delta_version"),
+    )
 
 
 def without_erased(profiles: DataFrame, erasures: DataFrame) -> DataFrame:
@@ -49,28 +64,29 @@ def without_erased(profiles: DataFrame, erasures: DataFrame) -> DataFrame:
     return profiles.join(erased, text_hash(F.col("member_id")) == erased["member_hash"], "left_anti")
 
 
-def _reason(pins: Pins) -> Column:
-    is_left = F.col("stands.profile_hash").isNotNull()
-    difference = (
-        F.when(_is_revoked(), "revoked")
-        .when(F.coalesce("is_open", F.lit(False)), "incomplete")
-        .when(F.col("stands").isNull(), "first_time")
-        .when(F.col("stands.restored_run_id").isNotNull(), "rolled_back")
-        .when(~_has_the_same_profile(), "profile_changed")
-        .when(F.col("stands.catalog_version") != pins.catalog_version, "catalog_changed")
-        .when(F.col("stands.artifact_id") != pins.artifact_id, "artifact_changed")
-        .when(~_retrieves_alike(pins), "retrieval_changed")
-        .otherwise("unchanged")
+def _reasons(pins: Pins) -> Column:
+    """All that holds, the reason that counts first; none where nobody is concerned."""
+    stands = F.col("stands").isNotNull()
+    differences = F.array_compact(
+        F.array(
+            F.when(F.coalesce("is_revoked", F.lit(False)), "revoked"),
+            F.when(F.coalesce("is_open", F.lit(False)), "incomplete"),
+            F.when(~stands, "first_time"),
+            F.when(F.col("stands.restored_run_id").isNotNull(), "rolled_back"),
+            F.when(stands & ~F.col("profile_hash").eqNullSafe(F.col("stands.profile_hash")), "profile_changed"),
+            F.when(F.col("stands.catalog_version") != pins.catalog_version, "catalog_changed"),
+            F.when(F.col("stands.scorer_id") != pins.scorer_id, "scorer").when(
+                F.col("stands.artifact_id") != pins.artifact_id, "threshold"
+            ),
+            F.when(~_retrieves_alike(pins), "retrieval_changed"),
+        )
     )
-    return F.when(F.col("is_present").isNull(), F.when(is_left, "member_removed")).otherwise(difference)
-
-
-def _is_revoked() -> Column:
-    return F.coalesce("is_revoked", F.lit(False))
-
-
-def _has_the_same_profile() -> Column:
-    return F.col("profile_hash").eqNullSafe(F.col("stands.profile_hash"))
+    is_left = F.col("stands.profile_hash").isNotNull()
+    gone = F.when(is_left, F.array(F.lit("member_removed"))).otherwise(F.array().cast("array<string>"))
+    unchanged = F.array(F.lit("unchanged"))
+    return F.when(F.col("is_present").isNull(), gone).otherwise(
+        F.when(F.size(differences) == 0, unchanged).otherwise(differences)
+    )
 
 
 def _retrieves_alike(pins: Pins) -> Column:
@@ -79,24 +95,12 @@ def _retrieves_alike(pins: Pins) -> Column:
     )
 
 
-def _new_pairs_at_most(pins: Pins, n_entries: int) -> Column:
-    at_most = min(pins.candidates_per_member, n_entries)
-    is_open = F.coalesce("is_open", F.lit(False))
-    has_the_same_pairs = (
-        _has_the_same_profile()
-        & (F.col("stands.catalog_version") == pins.catalog_version)
-        & (F.col("stands.scorer_id") == pins.scorer_id)
-        & _retrieves_alike(pins)
-    )
-    reuses = ~_is_revoked() & F.lit(pins.generation == 0)
-    has_all = reuses & ~is_open & F.coalesce(has_the_same_pairs, F.lit(False))
-    further = F.greatest(F.lit(at_most) - F.col("stands.judged"), F.lit(0))
-    return (
-        F.when(F.col("profile_hash").isNull(), 0)
-        .when(has_all & (F.col("stands.artifact_id") == pins.artifact_id), 0)
-        .when(has_all, further)
-        .otherwise(at_most)
-    )
+def _keeps_candidates(pins: Pins, retired_since: Collection[int], run_ids: Collection[str]) -> Column:
+    if pins.kind == "weekly_full" or not retired_since or not run_ids:
+        return F.lit(False)
+    beyond_entries = F.array_except("reasons", F.array(F.lit("catalog_changed"), F.lit("threshold")))
+    only_went = F.col("stands.retrieval_delta_version").isin(*sorted(retired_since))
+    return (F.size(beyond_entries) == 0) & only_went & F.col("stands.run_id").isin(*sorted(run_ids))
 
 
 def members_in_scope(spark: SparkSession, root: Path, run_id: str) -> DataFrame:

@@ -5,7 +5,7 @@ Each field is read from the environment as SEMLABEL_<NAME>, or from a `.env` fil
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -72,6 +72,7 @@ class Settings(BaseSettings):
     engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
     max_pairs: int | None = Field(None, ge=0, description="a run that may score more stops when it is planned")
     max_cost_usd: float | None = Field(None, ge=0, description="a run that may cost more stops when it is planned")
+    ceiling_on: Literal["max", "expected"] = Field("max", description="which figure of a plan the ceilings bound")
 
     # past one of these a publication is held until `semlabel approve RUN`; 1 turns a share off
     hold_quarantined: float = Field(0.1, ge=0, le=1, description="share of all members that are quarantined")

@@ -46,11 +46,14 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 
 
 def judged_pairs(member_rounds: DataFrame, judgments: DataFrame) -> DataFrame:
-    """Return one row a pair of the round: member_id, round, qualification_id, hashes; margin is null where missing."""
+    """Return one row a pair of the round: member_id, round, qualification_id, hashes; margin is null where missing.
+
+    A member whose slots in the round are all empty has one row without a pair.
+    """
     items = F.arrays_zip(
         F.concat("item_ids", "reused_ids").alias("id"), F.concat("item_hashes", "reused_hashes").alias("hash")
     )
-    pairs = member_rounds.select("run_id", "round", "member_id", "query_hash", F.explode(items).alias("item"))
+    pairs = member_rounds.select("run_id", "round", "member_id", "query_hash", F.explode_outer(items).alias("item"))
     named = pairs.select(
         "run_id",
         "round",
@@ -65,7 +68,7 @@ def judged_pairs(member_rounds: DataFrame, judgments: DataFrame) -> DataFrame:
 
 def to_outcomes(pairs: DataFrame, pins: Pins, round: int) -> DataFrame:
     """Return one row a member: counts, `goes_on`, and the reason."""
-    judged, missing = F.col("margin").isNotNull(), F.col("margin").isNull()
+    judged, missing = F.col("margin").isNotNull(), F.col("margin").isNull() & F.col("item_hash").isNotNull()
     accepted = is_accepted(F.col("margin"), pins.threshold)
     counted = pairs.groupBy("run_id", "round", "member_id").agg(
         F.count_if(judged).cast("int").alias("judged"),

@@ -39,6 +39,11 @@ def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | No
     return list(pa.table(builder.execute(sql).read_all()).to_pylist())
 
 
+def runs_with_rows(root: Path, table: Table) -> set[str]:
+    """Return the runs that have rows in a table that is partitioned by run, from its log alone."""
+    return {partition["run_id"] for partition in DeltaTable(table_path(root, table)).partitions()}
+
+
 def literal(value: str) -> str:
     """Quote a text for SQL."""
     return "'" + value.replace("'", "''") + "'"

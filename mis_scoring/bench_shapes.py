@@ -75,7 +75,8 @@ def cost_of(shape: Mapping[str, Any], query_tokens: int, item_tokens: Sequence[i
 def draw_query_lengths(n: int, *, seed: int) -> list[int]:
     """Return the paper's query lengths."""
     drawn = np.random.default_rng(seed).lognormal(np.log(QUERY_MEDIAN), QUERY_SIGMA, n)
-    return np.clip(drawn, 16, LONGEST_QUERY).astype(int).tolist()
+    lengths: list[int] = np.clip(drawn, 16, LONGEST_QUERY).astype(int).tolist()
+    return lengths
 
 
 def write_random_model(folder: Path, name: str, *, device: str = "cuda", tokenizer_json: Path | None = None) -> Path:

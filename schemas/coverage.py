@@ -25,6 +25,9 @@ COVERAGE = Table(
             required("profiles_delta_version", COUNT),
             required("catalog_version", TEXT),
             required("catalog_delta_version", COUNT),
+            # of `catalog`, from which the candidates were retrieved; older than the pinned one where entries have only
+            # been retired since, and each keeps its slot. Null: there are no candidates
+            optional("retrieval_delta_version", COUNT),
             required("artifact_id", TEXT),
             required("scorer_id", TEXT),
             required("retriever_id", TEXT),
@@ -34,7 +37,9 @@ COVERAGE = Table(
             required("rounds", INT),
             required("judged", INT),
             required("accepted", INT),
-            required("depth", INT),  # candidates of the rounds that were judged: ranks below it have a judgment
+            required(
+                "depth", INT
+            ),  # ranks of the rounds that were walked: below it a pair has a judgment or an empty slot
             optional("stop_reason", TEXT),
             required("is_complete", FLAG),
             optional("incomplete_reason", TEXT),  # quarantined, incomplete, superseded, conflicting, on_hold

@@ -9,6 +9,7 @@ from schemas.holds import HOLDS
 from schemas.judgments import JUDGMENTS
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
+from schemas.member_plans import MEMBER_PLANS
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.profiles import PROFILES
 from schemas.quarantine import QUARANTINE
@@ -26,6 +27,7 @@ RUN_TABLES = (
     EMBEDDINGS,
     SCOPE,
     CANDIDATES,
+    MEMBER_PLANS,
     MEMBER_ROUNDS,
     ROUND_OUTCOMES,
     JUDGMENTS,

@@ -5,9 +5,7 @@ Item lists are aligned with each other and in rank order.
 
 import pyarrow as pa
 
-from schemas.table import INT, TEXT, Table, required
-
-TEXT_LIST = pa.list_(TEXT)
+from schemas.table import INT, TEXT, TEXT_LIST, Table, required
 
 MEMBER_ROUNDS = Table(
     name="member_rounds",

@@ -15,7 +15,9 @@ RUNS = Table(
     columns=pa.schema(
         [
             required("run_id", TEXT),
-            required("event", TEXT),  # pinned, held, approved, published; a job's result: its name or round_<n>_<name>
+            required(
+                "event", TEXT
+            ),  # pinned, held, approved, published, planned; a job's result: its name or round_<n>_<name>
             required("attempt", INT),
             required("at", TIME),
             required("payload", TEXT),

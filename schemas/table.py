@@ -15,6 +15,7 @@ INT = pa.int32()
 REAL = pa.float64()
 FLAG = pa.bool_()
 TIME = pa.timestamp("us", tz="UTC")
+TEXT_LIST = pa.list_(TEXT)
 
 Personal = Literal["texts", "vectors", "ids", "hashes", "none"]
 """What a store holds of a person: what they wrote, vectors or hashes of it, or their id with what was found out."""

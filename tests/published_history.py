@@ -123,7 +123,7 @@ class History:
         members = {member: self._judge(pins, member) for member in self.profiles}
         version = self._publish(pins, members) if published else None
         scored = {"scored": 10, "tokens": 500, "tie_tokens": 0, "seconds": 2.0}
-        events: dict[str, dict[str, Any]] = {PINNED: asdict(pins), "plan_refresh": {"members": len(members)}}
+        events: dict[str, dict[str, Any]] = {PINNED: asdict(pins), "scope_members": {"members": len(members)}}
         events["round_0_score_round"] = scored
         if published:
             events[PUBLISHED] = {"labels_version": version, "compared_with": current_version(self.root, LABELS)}
@@ -221,7 +221,13 @@ class History:
 
     def _in_scope(self, pins: Pins, member: str) -> dict[str, Any]:
         profile = {"profile_version": 1, "profile_hash": text_hash(self.profiles[member])}
-        return {"run_id": pins.run_id, "member_id": member, "reason": "first_time", "pairs_at_most": 9} | profile
+        return {
+            "run_id": pins.run_id,
+            "member_id": member,
+            "reason": "first_time",
+            "reasons": ["first_time"],
+            "keeps_candidates": False,
+        } | profile
 
     def _candidate(self, pins: Pins, member: str, rank: int, key: str) -> dict[str, Any]:
         names = ("run_id", "catalog_version", "retriever_id")

@@ -125,11 +125,12 @@ def _events(pinned: Pins, changes: Mapping[str, int], *, published: bool) -> dic
     plan = {
         "members": 3,
         "reasons": {"first_time": 3},
-        "pairs_at_most": 30,
-        "tokens_at_most": 900,
-        "seconds_at_most": 20.0,
+        "pairs_to_score": {"min": 5, "expected": 8.0, "max": 30},
+        "tokens": {"min": 110, "expected": 180.0, "max": 900},
+        "gpu_seconds": {"min": 2.0, "expected": 4.0, "max": 20.0},
+        "cost": {"min": None, "expected": None, "max": None},
+        "expected_by": {"basis": "the rounds of an earlier run", "run_id": "earlier", "is_comparable": True},
     }
-    plan |= {"cost_usd_at_most": 0.5}
     events = {
         PINNED: asdict(pinned),
         "pin_inputs": {"run_id": pinned.run_id, "seconds": 1.0, "waited_s": 20.0},

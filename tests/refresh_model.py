@@ -1,7 +1,8 @@
 """A refresh over tables in memory: the rules of `jobs.rules` decide, everything else is as small as can be.
 
 A run is a chain of steps; between any two of them the world may change, another run may step, and this one may die.
-What a step leaves behind is what the real one leaves behind: pins, scope, coverage, one commit on the labels, an event.
+What a step leaves behind is what the real one leaves behind: pins, scope, candidates, coverage, one commit on the
+labels, an event.
 """
 
 import hashlib
@@ -13,12 +14,14 @@ from datetime import datetime, timedelta
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
+from jobs.rules import catalog as catalog_rules
 from jobs.rules import hold as hold_rules
 from jobs.rules import labels as label_rules
 from jobs.rules import revocation as revocation_rules
 from jobs.rules import rollback as rollback_rules
 from jobs.rules import scope as scope_rules
 from jobs.rules import standing as standing_rules
+from jobs.rules.catalog import EntryState
 from jobs.rules.hold import Hold
 from jobs.rules.labels import Entry, Label
 from jobs.rules.revocation import Judged, Revocation
@@ -56,6 +59,7 @@ class Labeler(NamedTuple):
 
 
 Labels = dict[tuple[str, str], Label]
+Catalog = Mapping[str, CatalogEntry]
 Score = Callable[[str, str], float]
 """(query, item) -> score."""
 
@@ -75,19 +79,20 @@ def _draw(*parts: str) -> float:
 
 
 @lru_cache(maxsize=100_000)
-def retrieve(text: str, catalog: frozenset[tuple[str, CatalogEntry]]) -> list[tuple[str, str]]:
-    """Return the candidates of a profile, best first."""
+def retrieve(text: str, catalog: frozenset[tuple[str, CatalogEntry]]) -> tuple[str, ...]:
+    """Return the ids of a profile's candidates, best first."""
     active = [(key, entry.text) for key, entry in catalog if entry.status == "active"]
-    return sorted(active, key=lambda item: (_draw("similarity", text, item[1]), item[0]))[:K]
+    return tuple(key for key, _ in sorted(active, key=lambda item: (_draw("similarity", text, item[1]), item[0]))[:K])
 
 
 def evaluate(
-    text: str, catalog: frozenset[tuple[str, CatalogEntry]], labeler: Labeler, score_of: Score
+    text: str, candidates: tuple[str, ...], catalog: Catalog, labeler: Labeler, score_of: Score
 ) -> dict[str, Label]:
-    """Return the labels of a profile: retrieve, walk the rounds, accept."""
-    ranked, found = retrieve(text, catalog), {}
-    for first in range(0, len(ranked), RULE.candidates_per_round):
-        judged = ranked[first : first + RULE.candidates_per_round]
+    """Return the labels of a profile: walk the rounds, accept. A candidate that went leaves its slot empty."""
+    found = {}
+    for first in range(0, len(candidates), RULE.candidates_per_round):
+        slots = [(key, catalog.get(key)) for key in candidates[first : first + RULE.candidates_per_round]]
+        judged = [(key, entry.text) for key, entry in slots if entry is not None and entry.status == "active"]
         scores = {key: (score_of(text, item), item) for key, item in judged}
         accepted = {key: pair for key, pair in scores.items() if pair[0] >= labeler.threshold}
         for key, (score, item) in accepted.items():
@@ -113,7 +118,9 @@ class Store:
     labeler: Labeler = field(default_factory=lambda: Labeler("s", 0.5))
     minutes: int = 0
     pins: dict[str, "Pinned"] = field(default_factory=dict)
-    scope: dict[str, dict[str, str]] = field(default_factory=dict)
+    scope: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    retrieved: dict[str, dict[str, int | None]] = field(default_factory=dict)  # versions of the catalog
+    candidates: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     coverage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)  # published: the version of `labels` that stood then
     labels: Labels = field(default_factory=dict)
@@ -161,15 +168,41 @@ class Store:
         for version, run_id in enumerate(self.commits, start=1):
             self.events.setdefault(run_id, version)
 
-    def expected(self) -> Labels:
-        """Label everyone from scratch, with an engine that is not broken."""
-        scorer_id, catalog = self.labeler.scorer_id, frozenset(self.catalog[-1].items())
-        return {
-            (member, key): label
-            for member, profile in self.profiles[-1].items()
-            if profile.text is not None
-            for key, label in evaluate(profile.text, catalog, self.labeler, partial(_draw, scorer_id)).items()
-        }
+    def expected(self, *, keeps_slots: bool = False) -> Labels:
+        """Label everyone from scratch, with an engine that is not broken.
+
+        Args:
+            keeps_slots: from the catalog that each member was retrieved from, if all that is active now was there then.
+        """
+        score_of, now, found = partial(_draw, self.labeler.scorer_id), self.catalog[-1], Labels()
+        for member, profile in self.profiles[-1].items():
+            if profile.text is not None:
+                then = self.catalog[self._retrieved_from(member)] if keeps_slots else now
+                candidates = retrieve(profile.text, frozenset(then.items()))
+                labels = evaluate(profile.text, candidates, now, self.labeler, score_of)
+                found |= {(member, key): label for key, label in labels.items()}
+        return found
+
+    def _retrieved_from(self, member: str) -> int:
+        stands, now = self.published(member).stands, self.catalog[-1]
+        version = None if stands is None else stands.retrieval_delta_version
+        active = {key: entry for key, entry in now.items() if entry.status == "active"}
+        if version is None or active.items() - self.catalog[version].items():
+            return -1
+        return version
+
+    def retired_since(self, now: int) -> set[int]:
+        """The versions of the catalog since which entries were only retired or removed."""
+        return {then for then in range(now + 1) if self._opens_no_slot(then, now)}
+
+    def _opens_no_slot(self, then: int, now: int) -> bool:
+        before, after = self.catalog[then], self.catalog[now]
+        changes = (catalog_rules.entry_changes(_state(before.get(k)), _state(after.get(k))) for k in {*before, *after})
+        return all(catalog_rules.opens_no_slot(change) for change in changes)
+
+
+def _state(entry: CatalogEntry | None) -> EntryState | None:
+    return None if entry is None else EntryState(1, "skill", entry.text, entry.status)
 
 
 class Pinned(NamedTuple):
@@ -201,7 +234,7 @@ class Run:
         self.die()
 
     def die(self) -> None:
-        self._steps = [self._pin, self._plan, self._publish, self._commit, self._close]
+        self._steps = [self._pin, self._scope, self._publish, self._commit, self._close]
         self._base = 0
         self._changes: dict[tuple[str, str], Label | None] = {}
 
@@ -211,7 +244,7 @@ class Run:
 
     @property
     def scoped(self) -> dict[str, str]:
-        return self.store.scope[self.run_id]
+        return {member: reasons[0] for member, reasons in self.store.scope[self.run_id].items()}
 
     def step(self) -> None:
         self._steps.pop(0)()
@@ -234,11 +267,14 @@ class Run:
         )
         self._pins = store.pins.setdefault(self.run_id, pinned)
 
-    def _plan(self) -> None:
+    def _scope(self) -> None:
+        """Say who is looked at, and retrieve all who do not keep their candidates. The first scope stands."""
         store = self.store
+        if self.run_id in store.scope:
+            return
         members = {*store.profiles[self._pins.profiles_version], *store.covered_members()}
         reasons = {
-            member: scope_rules.scope_reason(
+            member: scope_rules.scope_reasons(
                 self.kind,
                 self._now(member),
                 store.published(member),
@@ -247,7 +283,19 @@ class Run:
             )
             for member in sorted(members)
         }
-        store.scope.setdefault(self.run_id, {member: why for member, why in reasons.items() if why})
+        found = {member: (why, *self._retrieve(member, why)) for member, why in reasons.items() if why}
+        store.scope[self.run_id] = {member: why for member, (why, _, _) in found.items()}
+        store.retrieved[self.run_id] = {member: version for member, (_, version, _) in found.items()}
+        store.candidates[self.run_id] = {member: candidates for member, (_, _, candidates) in found.items()}
+
+    def _retrieve(self, member: str, why: tuple[Any, ...]) -> tuple[int | None, tuple[str, ...]]:
+        """Return the version of the catalog that the candidates come from, and them."""
+        now, stands, profile = self._pins.catalog_version, self.store.published(member).stands, self._profile(member)
+        if stands and scope_rules.keeps_candidates(self.kind, why, stands, self.store.retired_since(now)):
+            return stands.retrieval_delta_version, self.store.candidates[stands.run_id][member]
+        if profile is None or profile.text is None:
+            return None, ()
+        return now, retrieve(profile.text, frozenset(self._catalog().items()))
 
     def _publish(self) -> None:
         """Compute against the labels that stand, and leave coverage behind."""
@@ -295,14 +343,14 @@ class Run:
             state = "on_hold"
         reason = standing_rules.standing(mine, stands) or state
         state = {"candidates": K, "judged": 0, "is_complete": reason is None, "incomplete_reason": reason}
-        return vars(mine) | state
+        return vars(mine) | state | {"retrieval_delta_version": self.store.retrieved[self.run_id][member]}
 
     def _compare(self, member: str) -> None:
         profile = self._profile(member)
         found: dict[str, Label] = {}
         if profile is not None and profile.text is not None:
-            catalog = frozenset(self._catalog().items())
-            found = evaluate(profile.text, catalog, self._pins.labeler, self._judge)
+            candidates = self.store.candidates[self.run_id][member]
+            found = evaluate(profile.text, candidates, self._catalog(), self._pins.labeler, self._judge)
         published = {key for owner, key in self.store.labels if owner == member}
         for key in sorted({*found, *published}):
             before, after = self.store.labels.get((member, key)), found.get(key)
@@ -372,7 +420,7 @@ class Rollback(Run):
 
     def die(self) -> None:
         super().die()
-        self._steps.remove(self._plan)
+        self._steps.remove(self._scope)
 
     def _pin(self) -> None:
         is_first = self.run_id not in self.store.pins  # a hold that was released is not placed again

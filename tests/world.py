@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, stop_early
+from jobs import build_round, pin_inputs, plan_refresh, publish_labels, retrieve_candidates, scope_members, stop_early
 from jobs.domain import set_domain
+from jobs.ledger import append_event
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_path import table_path
@@ -42,7 +43,7 @@ class World:
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.spark, self.settings = spark, settings
         self.scored = self.reused = 0
-        self.plan: dict[str, Any] = {}
+        self.scope: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
         create_missing(settings.tables, *UPSTREAM_TABLES)
         for table in (PROFILES, CATALOG):
@@ -76,10 +77,24 @@ class World:
     def prepare(
         self, trigger_id: str, rule: Rule = shares_a_word, *, kind: str = "weekly_full", recompute: bool = False
     ) -> str:
-        """Do all of a run but its publication; returns its id."""
+        """Do all of a run but its plan, which nothing rests on, and its publication; returns its id."""
+        run_id = self.retrieve(trigger_id, kind=kind, recompute=recompute)
+        self.score_rounds(run_id, rule)
+        return run_id
+
+    def retrieve(self, trigger_id: str, *, kind: str = "weekly_full", recompute: bool = False) -> str:
+        """Pin, scope and retrieve; returns the run's id."""
         run_id = self.pin(trigger_id, kind, recompute=recompute)
-        self.plan = plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
+        self.scope = scope_members.run(self.spark, self.settings, scope_members.Params(run_id=run_id))
         retrieve_candidates.run(self.spark, self.settings, retrieve_candidates.Params(run_id=run_id))
+        return run_id
+
+    def plan(self, run_id: str) -> dict[str, Any]:
+        plan = plan_refresh.run(self.spark, self.settings, plan_refresh.Params(run_id=run_id))
+        append_event(self.settings.tables, run_id, "plan_refresh", plan)
+        return plan
+
+    def score_rounds(self, run_id: str, rule: Rule = shares_a_word) -> None:
         self.scored = self.reused = 0
         for number in range(pins_of(self.settings.tables, run_id).n_rounds):
             built = build_round.run(self.spark, self.settings, build_round.Params(run_id=run_id, round=number))
@@ -88,7 +103,6 @@ class World:
             self.reused += built["pairs_reused"]
             self.scored += self.score(run_id, number, rule)
             stop_early.run(self.spark, self.settings, stop_early.Params(run_id=run_id, round=number))
-        return run_id
 
     def publish(self, run_id: str) -> dict[str, Any]:
         return publish_labels.run(self.spark, self.settings, publish_labels.Params(run_id=run_id))

@@ -22,7 +22,7 @@ from semlabel_dags.job_operator import JobOperator
 
 ENGINE_POOL = "engines"  # its slots are the engines that may run at once; `semlabel deployment up` makes it
 
-SPARK = ("plan_refresh", "retrieve_candidates", "build_round", "stop_early", "publish_labels")
+SPARK = ("scope_members", "retrieve_candidates", "plan_refresh", "build_round", "stop_early", "publish_labels")
 RAY = ("start_engines", "score_round", "stop_engines")
 
 _RUNNERS = {

@@ -9,8 +9,12 @@ if TYPE_CHECKING:
 # job: (reads, writes); what is not here touches no table, or any
 TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pin_inputs": (("profiles", "catalog"), ("runs",)),
-    "plan_refresh": (("profiles", "catalog", "coverage"), ("scope", "runs")),
+    "scope_members": (("profiles", "catalog", "coverage"), ("scope",)),
     "retrieve_candidates": (("scope", "profiles", "catalog"), ("candidates", "embeddings", "quarantine")),
+    "plan_refresh": (
+        ("scope", "profiles", "catalog", "candidates", "judgments", "coverage", "labels"),
+        ("member_plans", "runs"),
+    ),
     "build_round": (("profiles", "catalog", "candidates", "judgments"), ("member_rounds", "texts")),
     "score_round": (("member_rounds",), ()),
     "stop_early": (("member_rounds",), ("judgments", "round_outcomes")),

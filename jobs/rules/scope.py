@@ -4,7 +4,7 @@ So a trigger is a hint. One that is lost, doubled, late or reordered leaves the 
 finds what is still to be done.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Literal
 
 from jobs.rules.hold import Hold, is_on_hold
@@ -18,7 +18,8 @@ Reason = Literal[
     "rolled_back",
     "profile_changed",
     "catalog_changed",
-    "artifact_changed",
+    "scorer",
+    "threshold",
     "retrieval_changed",
     "unchanged",
 ]
@@ -27,7 +28,7 @@ _OF_A_PROFILE: frozenset[Reason] = frozenset(
     {"member_removed", "revoked", "incomplete", "first_time", "rolled_back", "profile_changed"}
 )
 _OF_A_CATALOG: frozenset[Reason] = _OF_A_PROFILE | {"catalog_changed"}
-_ALL: frozenset[Reason] = _OF_A_CATALOG | {"artifact_changed", "retrieval_changed", "unchanged"}
+_ALL: frozenset[Reason] = _OF_A_CATALOG | {"scorer", "threshold", "retrieval_changed", "unchanged"}
 
 LOOKS_AFTER: Mapping[str, frozenset[Reason]] = {
     "daily_incremental": _OF_A_PROFILE,
@@ -37,15 +38,15 @@ LOOKS_AFTER: Mapping[str, frozenset[Reason]] = {
 """The reasons that bring a member into scope, by the kind of run."""
 
 
-def scope_reason(
+def scope_reasons(
     kind: str,
     now: MemberPins | None,
     before: Published,
     *,
     is_revoked: bool = False,
     holds: Iterable[Hold] = (),
-) -> Reason | None:
-    """Return why a run of this kind looks at a member; None where it does not.
+) -> tuple[Reason, ...]:
+    """Return why a run of this kind looks at a member, all that holds, the reason that counts first; () if it doesn't.
 
     Args:
         now: the run's pins with the member's profile; None where `profiles` does not have the member.
@@ -53,64 +54,57 @@ def scope_reason(
         holds: those that stand.
     """
     if is_on_hold(now, before.stands, holds):
-        return None
-    reason = _gone(before) if now is None else "revoked" if is_revoked else _difference(now, before)
-    return reason if reason in LOOKS_AFTER[kind] else None
+        return ()
+    reasons = _gone(before) if now is None else _revoked(is_revoked) + tuple(_differences(now, before))
+    if now is not None and not reasons:
+        reasons = ("unchanged",)
+    return reasons if reasons and reasons[0] in LOOKS_AFTER[kind] else ()
 
 
-def _gone(before: Published) -> Reason | None:
+def _gone(before: Published) -> tuple[Reason, ...]:
     """Only who is covered has labels; the coverage of a removal has no profile."""
     is_left = before.stands is not None and before.stands.profile_hash is not None
-    return "member_removed" if is_left else None
+    return ("member_removed",) if is_left else ()
 
 
-def _difference(now: MemberPins, before: Published) -> Reason:
-    """The first difference that holds."""
+def _revoked(is_revoked: bool) -> tuple[Reason, ...]:
+    return ("revoked",) if is_revoked else ()
+
+
+def _differences(now: MemberPins, before: Published) -> Iterator[Reason]:
     then = before.stands
     if before.is_open:
-        return "incomplete"
+        yield "incomplete"
     if then is None:
-        return "first_time"
+        yield "first_time"
+        return
     if then.restored_run_id is not None:
-        return "rolled_back"
+        yield "rolled_back"
     if now.profile_hash != then.profile_hash:
-        return "profile_changed"
+        yield "profile_changed"
     if now.catalog_version != then.catalog_version:
-        return "catalog_changed"
-    if now.artifact_id != then.artifact_id:
-        return "artifact_changed"
-    return "retrieval_changed" if _retrieves_otherwise(now, then) else "unchanged"
+        yield "catalog_changed"
+    if now.scorer_id != then.scorer_id:
+        yield "scorer"
+    elif now.artifact_id != then.artifact_id:
+        yield "threshold"
+    if _retrieves_otherwise(now, then):
+        yield "retrieval_changed"
 
 
 def _retrieves_otherwise(now: MemberPins, then: MemberPins) -> bool:
     return (now.retriever_id, now.candidates_per_member) != (then.retriever_id, then.candidates_per_member)
 
 
-def new_pairs_at_most(
-    now: MemberPins | None, before: Published, *, n_entries: int, reuses_nothing: bool = False
-) -> int:
-    """Return how many pairs of a member in scope may have no judgment yet.
+def keeps_candidates(kind: str, reasons: tuple[Reason, ...], then: Covered | None, retired_since: Set[int]) -> bool:
+    """Whether a member needs no retrieval: entries of the catalog have only gone since, and each keeps its slot.
 
-    A member of whom nothing but the threshold or the round rule has changed has the judgments of its last run; one of
-    whom nothing has changed needs no other. Everyone else may need all candidates.
+    An empty slot is not scored and not counted. It closes when the member is next retrieved: by a run that looks at the
+    member for more than the catalog, by a catalog with another entry or text, and by every weekly run.
 
     Args:
-        n_entries: active entries of the catalog, fewer of which than K may be proposed.
-        reuses_nothing: the run recomputes, or judgments of the member were revoked.
+        reasons: of `scope_reasons`.
+        retired_since: the versions of `catalog` since which entries were only retired or removed.
     """
-    if now is None or now.profile_hash is None:
-        return 0
-    at_most = min(now.candidates_per_member, n_entries)
-    if reuses_nothing or before.is_open or before.stands is None or not _has_the_same_pairs(now, before.stands):
-        return at_most
-    is_decided_alike = now.artifact_id == before.stands.artifact_id
-    return 0 if is_decided_alike else max(0, at_most - before.stands.judged)
-
-
-def _has_the_same_pairs(now: MemberPins, then: Covered) -> bool:
-    return (
-        now.profile_hash == then.profile_hash
-        and now.catalog_version == then.catalog_version
-        and now.scorer_id == then.scorer_id
-        and not _retrieves_otherwise(now, then)
-    )
+    is_about_entries = kind != "weekly_full" and set(reasons) <= {"catalog_changed", "threshold"}
+    return is_about_entries and then is not None and then.retrieval_delta_version in retired_since

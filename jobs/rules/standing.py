@@ -39,12 +39,14 @@ class Covered(MemberPins):
 
     Attributes:
         candidates, judged: how many were proposed, and how many of them have a score.
+        retrieval_delta_version: of `catalog`, from which the candidates were retrieved; None where there are none.
         publication: the version of `labels` that the run committed or, where it changed nothing, found to be right.
         restored_run_id: of a row that a rollback wrote: the run that it takes the member back to; else None.
     """
 
     candidates: int
     judged: int
+    retrieval_delta_version: int | None
     is_complete: bool
     incomplete_reason: str | None
     publication: int

@@ -7,10 +7,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from jobs.errors import MissingRequirementError
-from jobs.input_hold import show_holds
 from jobs.page_templates import render_page
 from jobs.pins import PINNED
-from jobs.run_ledger import read_run
 from jobs.settings import Settings
 from jobs.web import reader
 from jobs.web.facts import flat, runs_of, sections_of
@@ -95,16 +93,16 @@ def label(request: Request, member: Id, qualification: Id, as_of: Typed = "", hi
 def runs(request: Request, page: Page = 1) -> Response:
     """The runs, newest first, and what is on hold."""
     settings = _settings(request)
-    holds = show_holds(settings.tables)
-    return show(request, "runs", here="runs", runs=reader.runs(settings, page=page), holds=holds)
+    found = reader.runs(settings, page=page)
+    return show(request, "runs", here="runs", runs=found, holds=reader.holds(settings))
 
 
 @router.get("/run")
 def run(request: Request, id: Id, page: Page = 1) -> Response:
     """One run: what it pinned, planned and did, and the labels that it changed."""
     settings = _settings(request)
-    ledger = read_run(settings.tables, id)
-    if not ledger.times:
+    ledger = reader.read_ledger(settings, id)
+    if ledger is None:
         raise MissingRequirementError(f"The ledger has no run {id!r}.")
     return show(
         request,
@@ -129,10 +127,12 @@ def report(request: Request, run: Id) -> Response:
 
 
 @router.get("/catalog")
-def catalog(request: Request) -> Response:
-    """The catalog's versions, and what the first run of each was planned to cost."""
-    versions = [(run, reader.planned_at_most(run)) for run in reader.catalog_versions(_settings(request))]
-    return show(request, "catalog", here="catalog", versions=versions)
+def catalog(request: Request, then: Typed = "", now: Typed = "", page: Page = 1) -> Response:
+    """The catalog's versions, what the first run of each was planned to cost, and how two of them differ."""
+    settings = _settings(request)
+    diff, entries = reader.compare_catalogs(settings, then, now, page=page) if then and now else (None, reader.Rows())
+    versions = reader.catalog_versions(settings)
+    return show(request, "catalog", here="catalog", versions=versions, then=then, now=now, diff=diff, entries=entries)
 
 
 @router.get("/style.css")

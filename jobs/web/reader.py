@@ -7,9 +7,11 @@ from typing import Any
 from jobs.audit import audit_label, audit_member, label_history
 from jobs.audit import find_members as find_members_by_start
 from jobs.audit import find_qualifications as find_entries
+from jobs.catalog_diff import catalog_diff
+from jobs.input_hold import show_holds
 from jobs.ledger import PUBLISHED
 from jobs.pins import PINNED
-from jobs.run_ledger import RunLedger, newest_runs
+from jobs.run_ledger import RunLedger, newest_runs, read_run
 from jobs.settings import Settings
 from jobs.table_reader import Reader, equals
 from jobs.web.facts import flat
@@ -111,6 +113,17 @@ def runs(settings: Settings, *, page: int) -> Rows:
     return Rows(rows=found[:RUNS_PER_PAGE], number=page, has_more=len(found) > RUNS_PER_PAGE)
 
 
+def read_ledger(settings: Settings, run_id: str) -> RunLedger | None:
+    """Return what a run left in the ledger."""
+    found = read_run(settings.tables, run_id)
+    return found if found.times else None
+
+
+def holds(settings: Settings) -> list[dict[str, Any]]:
+    """Return what no run may use until it is released."""
+    return show_holds(settings.tables)
+
+
 def catalog_versions(settings: Settings) -> list[RunLedger]:
     """Return of each catalog version the first run that pinned it, newest version first, as far as the last runs go."""
     first: dict[str, RunLedger] = {}
@@ -119,11 +132,12 @@ def catalog_versions(settings: Settings) -> list[RunLedger]:
     return list(reversed(first.values()))
 
 
-def planned_at_most(run: RunLedger) -> dict[str, float | None]:
-    """Return the members, pairs, tokens and US dollars that a run was planned to take at most; None: not known."""
-    plan = run.of("plan_refresh")
-    names = {"members": "members", "pairs": "pairs_at_most", "tokens": "tokens_at_most", "usd": "cost_usd_at_most"}
-    return {shown: plan.get(name) for shown, name in names.items()}
+def compare_catalogs(settings: Settings, then: str, now: str, *, page: int) -> tuple[dict[str, Any], Rows]:
+    """Return how two catalog versions differ, and one page of the entries that do."""
+    diff = catalog_diff(settings, then, now)
+    start = (page - 1) * ROWS_PER_PAGE
+    entries = diff["entries"][start : start + ROWS_PER_PAGE]
+    return diff, Rows(rows=entries, number=page, has_more=len(diff["entries"]) > start + ROWS_PER_PAGE)
 
 
 def _first_page(found: Sequence[Any], size: int) -> Rows:

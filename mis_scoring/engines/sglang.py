@@ -130,7 +130,8 @@ class SGLangEngine:
 
 
 def _plain(token_ids: TokenIds) -> list[int]:
-    return np.asarray(token_ids, np.int64).tolist()
+    plain: list[int] = np.asarray(token_ids, np.int64).tolist()
+    return plain
 
 
 def _environment(threads: int | None) -> dict[str, str]:

@@ -117,7 +117,8 @@ class ScoreSpec:
 
 def engine_dtype(engine: str, options: Mapping[str, Any]) -> str | None:
     """Return what an engine computes in; None for an own engine, whose author answers for it."""
-    return options.get("dtype", _ENGINE_DTYPES.get(engine))
+    dtype: str | None = options.get("dtype", _ENGINE_DTYPES.get(engine))
+    return dtype
 
 
 def require_profile(artifact: LabelerArtifact, engine: str, options: Mapping[str, Any]) -> None:

@@ -4,14 +4,17 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jinja2 import Template
 
 from tests.dag_runs import DAGS
 
 FILES = sorted(DAGS.glob("*.py"))
 HEAVY = {"pyspark", "ray", "torch", "transformers", "sglang", "mlflow", "deltalake", "jobs", "mis_scoring"}
+PRICED = ("pairs_to_score", "pairs_reused", "tokens", "gpu_seconds", "cost", "labels_that_may_change")
 REFRESHES = ("catalog_backfill", "daily_incremental", "weekly_full")
 
 
@@ -49,7 +52,7 @@ def test_labels_are_published_after_every_round_and_a_failed_round_stops_them(da
     publish = dags[kind].get_task("publish_labels")
     upstream = {task.task_id for task in publish.get_flat_relatives(upstream=True)}
     assert {f"round_{number}.stop_early" for number in range(16)} <= upstream
-    assert {"pin_inputs", "plan_refresh", "retrieve_candidates"} <= upstream
+    assert {"pin_inputs", "scope_members", "retrieve_candidates", "plan_refresh"} <= upstream
     assert publish.trigger_rule == "none_failed"
 
 
@@ -84,7 +87,13 @@ def test_rounds_are_scored_in_the_pool_of_the_engines_and_nothing_else_is(dags: 
 def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any]) -> None:
     approval = dags["catalog_backfill"].get_task("approve_plan")
     assert approval.upstream_task_ids == {"plan_refresh"} and approval.ignore_downstream_trigger_rules
-    assert dags["catalog_backfill"].get_task("retrieve_candidates").upstream_task_ids == {"approve_plan"}
+    assert dags["catalog_backfill"].get_task("start_engines").upstream_task_ids == {"approve_plan"}
+    figures = {name: {"min": 4, "expected": 6.5, "max": 8} for name in PRICED}
+    plan = {"members": 2, "reasons": {"retired": 2}, "expected_by": {"basis": "the rounds of a run"}, **figures}
+    shown = Template(approval.body).render(ti=SimpleNamespace(xcom_pull=lambda task_ids: plan))
+    assert "| pairs to score | 4 | 6.5 | 8 |" in shown and "Expected by the rounds of a run." in shown
+    for kind in REFRESHES:
+        assert dags[kind].get_task("plan_refresh").upstream_task_ids == {"retrieve_candidates"}, "every pair is known"
 
 
 def test_the_dags_know_the_jobs_as_the_command_line_does(dags: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Whole runs of the DAGs through Airflow's own scheduling, with jobs that only say what they would have found."""
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -8,10 +9,13 @@ import pytest
 from mis_scoring.core.errors import EngineError
 from tests.dag_runs import run_dag
 
+PRICED = ("pairs_to_score", "pairs_reused", "tokens", "gpu_seconds", "cost", "labels_that_may_change")
+FIGURES = {name: {"min": 4, "expected": 6.5, "max": 8} for name in PRICED}
 Job = Callable[[dict[str, str], int], dict[str, Any]]
 RESULTS: dict[str, Any] = {
     "pin_inputs": {"run_id": "a-run"},
-    "plan_refresh": {"members": 2, "reasons": {"first_time": 2}, "pairs_at_most": 8},
+    "scope_members": {"members": 2},
+    "plan_refresh": {"members": 2, "reasons": {}, "n_rounds": 1, "expected_by": {"basis": "a test"}, **FIGURES},
     "retrieve_candidates": {"members": 2},
     "start_engines": {"engines_ended": 0},
     "stop_engines": {"engines_ended": 1},
@@ -30,7 +34,7 @@ class Jobs:
     """What the jobs do in a test: return a result, raise an error, or as a function says; and who asked for what."""
 
     def __init__(self) -> None:
-        self.results = dict(RESULTS)
+        self.results = deepcopy(RESULTS)
         self.asked: list[tuple[str, dict[str, str], int]] = []
 
     def run(self, name: str, values: dict[str, str], _settings: Any, *, attempt: int, **_: Any) -> Any:
@@ -85,10 +89,12 @@ def test_the_rounds_that_nobody_needs_are_skipped_and_the_labels_are_told(jobs: 
 
 def test_a_day_without_a_change_scores_nothing_and_tells_nothing(jobs: Jobs) -> None:
     before = told_of("labels")
-    jobs.results |= {"retrieve_candidates": {"members": 0}, "publish_labels": {"labels_version": None, "changes": {}}}
+    jobs.results["plan_refresh"] |= {"members": 0, "n_rounds": 0}
+    jobs.results |= {"publish_labels": {"labels_version": None, "changes": {}}}
     state, _, _ = run_dag("daily_incremental", trigger_id="tuesday", recompute=True)
     assert state == "success" and told_of("labels") == before
-    assert jobs.names == ["pin_inputs", "plan_refresh", "retrieve_candidates", "publish_labels", "report_run"]
+    planned = ["pin_inputs", "scope_members", "retrieve_candidates", "plan_refresh"]
+    assert jobs.names == [*planned, "publish_labels", "report_run"]
     assert jobs.asked[0][1] == {"kind": "daily_incremental", "trigger_id": "tuesday", "recompute": "True"}
 
 
@@ -138,7 +144,8 @@ def test_a_promoted_labeler_is_told_and_its_next_run_planned_only(jobs: Jobs) ->
     before = told_of("labeler")
     state, _, _ = run_dag("labeler_promotion", labeler="challenger")
     assert state == "success"
-    assert jobs.names == ["evaluate_labeler", "gate_labeler", "promote_labeler", "pin_inputs", "plan_refresh"]
+    planned = ["pin_inputs", "scope_members", "retrieve_candidates", "plan_refresh"]
+    assert jobs.names == ["evaluate_labeler", "gate_labeler", "promote_labeler", *planned]
     assert jobs.asked[2][1] == {"run_id": "a-promotion", "version": "7"}
     assert told_of("labeler")[len(before) :] == [{"version": "7", "artifact_id": "abc", "previous_version": "6"}]
 

@@ -64,7 +64,14 @@ def second(machine: Machine, first: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def third(machine: Machine, second: dict[str, Any]) -> dict[str, Any]:
+def planned(machine: Machine, second: dict[str, Any]) -> dict[str, Any]:
+    plan = machine.run("plan", "weekly_full", "--candidates", "150", "--json")
+    assert isinstance(plan, dict)
+    return plan
+
+
+@pytest.fixture(scope="module")
+def third(machine: Machine, planned: dict[str, Any]) -> dict[str, Any]:
     report = machine.run("refresh", "weekly_full", "--candidates", "150", "--json")  # a third round
     assert isinstance(report, dict)
     return report
@@ -137,6 +144,19 @@ def test_a_larger_k_scores_only_the_new_candidates(second: dict[str, Any], third
     assert third["counts"]["scored"] == third["counts"]["judgments"] - second["counts"]["judgments"] > 0
     assert third["counts"]["engines_started"] == 1, "two of the three rounds were known"
     assert set(third["changes"]) <= {"added"}
+
+
+def test_a_plan_of_its_own_says_what_the_run_then_takes(
+    machine: Machine, planned: dict[str, Any], third: dict[str, Any]
+) -> None:
+    assert planned["reasons"] == {"retrieval_changed": MEMBERS} and planned["above_ceiling"] == []
+    actual = {"pairs_to_score": third["counts"]["scored"], "tokens": third["counts"]["tokens"]}
+    for what, value in actual.items():
+        assert planned[what]["min"] <= value <= planned[what]["max"], what
+    own = {row["what"]: row for row in third["against_plan"]}
+    assert own["tokens"] == {"what": "tokens", **planned["tokens"], "actual": actual["tokens"]}
+    states = {run["run_id"]: run["state"] for run in machine.run("runs", "--json")}
+    assert states[planned["run_id"]] == "planned" and states[third["run_id"]] == "published"
 
 
 def test_each_reason_to_stop_has_its_share(third: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def test_a_publication_past_a_limit_is_held_until_somebody_approves(world: World
     assert world.refresh("first")["changes"] == {"added": 6}, "the first publication is not held"
     world.put_profiles({"bob": "I worked in nursing.", "cat": None, "eve": "On Sundays: singing."}, version=2)
     run_id = world.prepare("second", kind="daily_incremental")
-    assert world.plan["reasons"] == {"first_time": 1, "profile_changed": 2} and world.plan["members_removed"] == 2
+    assert world.scope["reasons"] == {"first_time": 1, "profile_changed": 2} and world.scope["members_removed"] == 2
 
     labels = world.labels()
     for _ in range(2):

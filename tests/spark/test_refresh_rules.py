@@ -26,13 +26,13 @@ from schemas.coverage import COVERAGE
 from schemas.labels import LABELS
 
 T = TypeVar("T")
-N_ENTRIES = 7
+RETIRED_SINCE = {1}  # versions of the catalog
 PINS = {
     "run_id": st.sampled_from(["r1", "r2", "r3"]),
     "profile_hash": st.sampled_from(["p1", "p2", None]),
     "profile_version": st.sampled_from([1, 2, None]),
     "profiles_delta_version": st.integers(1, 2),
-    "catalog_version": st.sampled_from(["c1", "c1", "c2"]),
+    "catalog_version": st.sampled_from(["c1", "c2"]),
     "catalog_delta_version": st.integers(1, 2),
     "artifact_id": st.sampled_from(["a1", "a1", "a2"]),
     "scorer_id": st.sampled_from(["s1", "s1", "s2"]),
@@ -50,6 +50,7 @@ COVERED = st.builds(
     incomplete_reason=st.sampled_from(["quarantined", "superseded"]),
     publication=st.integers(1, 2),
     restored_run_id=st.sampled_from([*[None] * 5, "r0"]),
+    retrieval_delta_version=st.sampled_from([1, 1, 1, 2, None]),
 )
 FIXED: dict[str, Any] = {
     "run_id": "now", "profile_hash": None, "profile_version": None, "profiles_delta_version": 2,
@@ -96,6 +97,7 @@ def drawn(strategy: st.SearchStrategy[T], n: int) -> list[T]:
 
 RUNS: tuple[tuple[str, int, tuple[Hold, ...]], ...] = (
     ("daily_incremental", 0, ()),
+    ("catalog_backfill", 0, ()),
     ("weekly_full", 0, ()),
     ("weekly_full", 1, (Hold(hold_id="h", input="members", value="r1"),)),
     ("daily_incremental", 0, (Hold(hold_id="h", input="catalog", value="c1"),)),
@@ -116,29 +118,31 @@ def test_a_member_is_in_scope_alike(spark: SparkSession) -> None:
     revoked = [(member,) for member, (covered, _, is_revoked) in members.items() if covered and is_revoked]
     published = to_published(coverage_frame(spark, rows))
 
-    reasons = set()
+    reasons, kept = set[str](), 0
     for kind, generation, holds in RUNS:
         expected = {}
         for member, (covered, found, is_drawn) in members.items():
             is_revoked = is_drawn and bool(covered)
             mine = None if found is None else replace(now, profile_hash=found[0], profile_version=found[1])
             before = standing_rules.published(covered)
-            reason = scope_rules.scope_reason(kind, mine, before, is_revoked=is_revoked, holds=holds)
-            if reason is not None:
-                anew = is_revoked or generation > 0
-                pairs = scope_rules.new_pairs_at_most(mine, before, n_entries=N_ENTRIES, reuses_nothing=anew)
-                expected[member] = (reason, pairs)
+            why = scope_rules.scope_reasons(kind, mine, before, is_revoked=is_revoked, holds=holds)
+            if why:
+                keeps = scope_rules.keeps_candidates(kind, why, before.stands, RETIRED_SINCE)
+                expected[member] = (why[0], why, keeps)
         scope = to_scope(
             frame,
             published,
             replace(pins_like(now, kind), generation=generation),
-            n_entries=N_ENTRIES,
             revoked=spark.createDataFrame(revoked, SCHEMA),
             holds=holds,
+            retired_since=RETIRED_SINCE,
+            runs_with_candidates=["r1", "r2", "r3"],
         )
-        assert {row.member_id: (row.reason, row.pairs_at_most) for row in scope.collect()} == expected
-        reasons |= {reason for reason, _ in expected.values()}
-    assert reasons == scope_rules.LOOKS_AFTER["weekly_full"], "every reason was drawn"
+        rows = scope.collect()
+        assert {row.member_id: (row.reason, tuple(row.reasons), row.keeps_candidates) for row in rows} == expected
+        reasons |= {reason for _, why, _ in expected.values() for reason in why}
+        kept += sum(keeps for _, _, keeps in expected.values())
+    assert reasons == scope_rules.LOOKS_AFTER["weekly_full"] and kept, "every reason was drawn"
 
 
 def pins_like(now: MemberPins, kind: str) -> Pins:

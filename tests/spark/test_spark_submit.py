@@ -33,7 +33,7 @@ def submit(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
 def test_a_submitted_job_returns_what_it_left_in_the_ledger(world: World, submit: Any) -> None:
     world.put_catalog(CATALOG_TEXTS)
     world.put_profiles(PROFILE_TEXTS)
-    found = submit("plan_refresh", run_id=world.pin("monday"))
+    found = submit("scope_members", run_id=world.pin("monday"))
     assert found["members"] == len(PROFILE_TEXTS) and found["waited_s"] > 0
 
 

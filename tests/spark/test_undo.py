@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs import plan_refresh
+from jobs import scope_members
 from jobs.audit.label import audit_label
 from jobs.input_hold import release_hold, standing_holds
 from jobs.list_runs import list_runs
@@ -67,7 +67,7 @@ def story(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.Temp
     seen["sets"].add(frozenset(world.labels()))
     seen["bad"]["labels"] = label_rows(world)
     late = world.pin("late")
-    plan_refresh.run(spark, world.settings, plan_refresh.Params(run_id=late))
+    scope_members.run(spark, world.settings, scope_members.Params(run_id=late))
     world.put_profiles(PROFILE_TEXTS | {"bob": "Experienced in painting only."}, version=2)
     world.refresh("newer", kind="daily_incremental")
     world.put_catalog(CATALOG_TEXTS, retired=["q-singing"])
@@ -78,14 +78,14 @@ def story(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.Temp
     seen["audits"] = audits(world, seen["first"]["run_id"])
     seen["late"] = world.publish(late)
     for kind in ("daily_incremental", "weekly_full"):
-        seen[kind] = world.refresh("held back", kind=kind) | {"plan": world.plan, "labels": label_rows(world)}
+        seen[kind] = world.refresh("held back", kind=kind) | {"plan": world.scope, "labels": label_rows(world)}
 
     seen["shown"] = list_runs(world.settings, limit=1)
     release_hold(world.settings, seen["rollback"]["hold_id"], reason="mended", who="me")
     seen["holds"] = standing_holds(world.settings.tables)
     seen["revoked"] = revoke(world.settings, RevokeRequest(run_id=bad, reason="broken engine", who="me"))
     repaired = world.refresh("repair", kind="daily_incremental")
-    seen["repaired"] = repaired | {"plan": world.plan, "reused": world.reused, "labels": label_rows(world)}
+    seen["repaired"] = repaired | {"plan": world.scope, "reused": world.reused, "labels": label_rows(world)}
     again = world.refresh("again", recompute=True)
     seen["again"] = again | {"scored": world.scored, "reused": world.reused, "labels": label_rows(world)}
     return seen

@@ -1,5 +1,6 @@
 """The check of an engine on a labeler's own pairs, with engines whose errors are known."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +9,8 @@ import pytest
 
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError
+from mis_scoring.core.labels import LabelTokens, TokenIds
+from mis_scoring.core.readout import FloatArray
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.engine_check import Member, measure, read_members, write_variant
 from mis_scoring.ray_data.spec import ScoreSpec
@@ -59,6 +62,23 @@ def test_the_bound_holds_every_difference_and_the_band_its_pairs(
     assert report["against_float32"]["engine"]["max_difference"] == 2 * SHIFT
     assert report["order_with_tie_rule"]["n_changed"] == report["order_without_tie_rule"]["n_changed"] == 0
     assert 0 < report["tie_cost"]["tie_tokens"] < report["tie_cost"]["tokens"] * 7
+
+
+def test_the_rule_decides_alike_what_company_would_flip(
+    artifact: LabelerArtifact, members: list[Member], tmp_path: Path
+) -> None:
+    class Jittery(Coarse):
+        """Rounds up in long rounds and down in short ones."""
+
+        def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
+            self.shift = SHIFT if len(items) > 7 else -SHIFT
+            return super().label_logits(query, items, label_tokens)
+
+    engine, exact = Jittery("engine"), Coarse("exact")
+    engine.n_concurrent = 1
+    report, _ = measure(artifact, tokenizer_of(tmp_path / "artifact"), members, engine, exact, lambda: exact)
+    assert report["tie"]["n_flips"] > 0 < report["order_without_tie_rule"]["n_changed"]
+    assert report["order_with_tie_rule"]["n_changed"] == 0
 
 
 def test_the_variant_is_another_scorer_with_the_measured_bound(artifact: LabelerArtifact, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_a_run_over_others_hinders_nothing_but_one_without_a_scope_does(made: Hi
     append_events(made.root, "run-4", {"pinned": asdict(pins(made.root, "run-4"))}, at=START)
     with pytest.raises(CheckFailedError, match=r"^run-4 may be"):
         forget_member(made.settings, "ann")
-    append_events(made.root, "run-4", {"plan_refresh": {}}, at=START)
+    append_events(made.root, "run-4", {"scope_members": {}}, at=START)
     assert not forget_member(made.settings, "ann")["is_in_profiles"]
     assert left(made) == []
 

@@ -34,6 +34,7 @@ def run_of(*events: str, kind: str = "weekly_full", first: datetime = NOW - 10 *
     ("events", "state"),
     [
         (["plan_refresh"], "open"),
+        (["plan_refresh", "planned"], "planned"),
         (["held"], "held"),
         (["held", "approved"], "open"),
         (["held", "approved", "held"], "held"),

@@ -12,7 +12,7 @@ from jobs.hold import approve, limits_of
 from jobs.ledger import APPROVED, HELD, PUBLISHED, append_event, event_payload
 from jobs.list_runs import list_runs
 from jobs.rules.guards import GuardLimits, PublicationFigures, reasons_to_hold
-from jobs.run_price import RunPrice, measured_tokens_per_s, refuse_above_ceiling
+from jobs.run_price import cost_of, measured_tokens_per_s, refuse_above_ceiling, seconds_of
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from schemas.runs import RUNS
@@ -127,40 +127,36 @@ def test_a_held_run_says_what_to_do() -> None:
 
 
 def test_a_plan_is_priced_by_speed_and_rent() -> None:
-    price = RunPrice.of(pairs=10, tokens=7200, tokens_per_s=2.0, usd_per_hour=3.0)
-    assert price.as_dict() == {
-        "pairs_at_most": 10,
-        "tokens_at_most": 7200,
-        "seconds_at_most": 3600.0,
-        "cost_usd_at_most": 3.0,
-    }
-    assert RunPrice.of(pairs=10, tokens=7200, tokens_per_s=None, usd_per_hour=3.0).cost_usd is None
-    nothing = RunPrice.of(pairs=0, tokens=0, tokens_per_s=None, usd_per_hour=None)
-    assert (nothing.seconds, nothing.cost_usd) == (0.0, 0.0), "nothing to score costs nothing, whatever is known"
+    assert seconds_of(7200, 2.0) == 3600.0 and cost_of(3600.0, 3.0) == 3.0
+    assert seconds_of(7200, None) is None and cost_of(3600.0, None) is None and cost_of(None, 3.0) is None
+    assert seconds_of(0, None) == 0.0 and cost_of(0.0, None) == 0.0, "nothing costs nothing, whatever is known"
 
 
 @pytest.mark.parametrize(
-    ("ceiling", "cost_usd", "message"),
+    ("settings", "cost_usd", "message"),
     [
         ({"max_pairs": 9}, None, "may score 10 pairs, and SEMLABEL_MAX_PAIRS is 9. Nothing was spent"),
         ({"max_cost_usd": 2.5}, 3.0, "may cost 3.0 USD, and SEMLABEL_MAX_COST_USD is 2.5. Nothing was spent"),
         ({"max_cost_usd": 2.5}, None, "what 10 pairs cost is not known: SEMLABEL_ENGINES_USD_PER_HOUR"),
+        ({"max_pairs": 3, "ceiling_on": "expected"}, None, "is expected to score 4.5 pairs, and SEMLABEL_MAX_PAIRS is"),
     ],
-    ids=["pairs", "cost", "unknown cost"],
+    ids=["pairs", "cost", "unknown cost", "expected"],
 )
 def test_a_plan_above_a_ceiling_stops(
-    tmp_path: Path, ceiling: dict[str, Any], cost_usd: float | None, message: str
+    tmp_path: Path, settings: dict[str, Any], cost_usd: float | None, message: str
 ) -> None:
-    price = RunPrice(pairs=10, tokens=1, seconds=None, cost_usd=cost_usd)
-    refuse_above_ceiling(price, settings_under(tmp_path, max_pairs=10))
+    pairs, cost = {"min": 1, "expected": 4.5, "max": 10}, {"min": 0.0, "expected": cost_usd, "max": cost_usd}
+    plan = {"pairs_to_score": pairs, "cost": cost}
+    refuse_above_ceiling(plan, settings_under(tmp_path, max_pairs=10))
+    refuse_above_ceiling(plan, settings_under(tmp_path, max_pairs=5, ceiling_on="expected"))
     with pytest.raises(CeilingError, match=message):
-        refuse_above_ceiling(price, settings_under(tmp_path, **ceiling))
+        refuse_above_ceiling(plan, settings_under(tmp_path, **settings))
 
 
 def test_the_speed_is_that_of_the_last_published_run_that_scored_enough(settings: Settings) -> None:
     root = settings.tables
-    assert measured_tokens_per_s(root, "s") is None
     pinned = event_payload(root, "r", "pinned") or {}
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") is None
     for run_id, scorer_id, pairs, tokens in [
         ("slow", "s", 1000, 5000),
         ("last", "s", 2000, 40_000),
@@ -174,5 +170,6 @@ def test_the_speed_is_that_of_the_last_published_run_that_scored_enough(settings
             append_event(root, run_id, f"round_{number}_score_round", scored)
         if run_id != "open":
             append_event(root, run_id, PUBLISHED, {"labels_version": None, "compared_with": 0})
-    assert measured_tokens_per_s(root, "s") == 4000.0
-    assert measured_tokens_per_s(root, "unknown") is None
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") == 4000.0
+    assert measured_tokens_per_s(root, scorer_id="unknown", engine="x") is None
+    assert measured_tokens_per_s(root, scorer_id="s", engine="another") is None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,14 @@ def test_the_seconds_of_all_rounds_stand_with_their_job(report: dict[str, Any]) 
 
 
 def test_the_plan_stands_beside_what_it_came_to(settings: Settings, report: dict[str, Any]) -> None:
-    planned = {row["what"]: (row["at_most"], row["actual"]) for row in report["against_plan"]}
-    assert planned == {"pairs": (30, 9), "tokens": (900, 200), "seconds": (20.0, 8.0)}, "nobody knows the rent"
+    planned = {row["what"]: (row["min"], row["expected"], row["max"], row["actual"]) for row in report["against_plan"]}
+    pairs_and_tokens = {"pairs_to_score": (5, 8.0, 30, 9), "tokens": (110, 180.0, 900, 180)}
+    assert planned == pairs_and_tokens | {"gpu_seconds": (2.0, 4.0, 20.0, 8.0)}, "nobody knows the rent"
     ledger = read_run(settings.tables, "weekly_full-2")
-    assert against_plan(ledger, 90.0)[-1] == {"what": "cost_usd", "at_most": 0.5, "actual": 0.2}
+    cost = {"min": 0.05, "expected": 0.1, "max": 0.5}
+    plan = {**ledger.of("plan_refresh"), "cost": cost}
+    priced = replace(ledger, payloads={**ledger.payloads, "plan_refresh": plan})
+    assert against_plan(priced, 90.0)[-1] == {"what": "cost", **cost, "actual": 0.2}
 
 
 def test_drift_is_against_the_run_before_of_the_same_kind(report: dict[str, Any]) -> None:
@@ -86,7 +91,7 @@ def test_the_page_holds_the_figures_and_no_text_of_anybody(report: dict[str, Any
     write_page(tmp_path / "run.html", report | {"held": ["3 labels would go"]})
     page = (tmp_path / "run.html").read_text()
     assert "weekly_full-1" in page and "profile_text holds no &lt;text&gt;" in page
-    assert "3 labels would go" in page and "first time" in page
+    assert "3 labels would go" in page and "first time" in page and "the rounds of an earlier run" in page
     for name in ("ann", "bob", "cat"):
         assert PROFILE_TEXT.format(name) not in page and not re.search(rf">\s*{name}\s*<", page)
     assert not re.search(r"""(src|href)=["'](?!#)""", page), "nothing from outside is asked for"

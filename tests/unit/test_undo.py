@@ -41,7 +41,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     write_run(settings.tables, "run-1", at=NOW - timedelta(hours=3))
     put(settings.tables, JUDGMENTS, [*(judgment(rank) for rank in range(8)), judgment(7, engine=SOUND, generation=1)])
     monkeypatch.setattr(repair_price, "_tokens_at_most", lambda root, facts, scorer_id: (100.0, 10.0))
-    monkeypatch.setattr(repair_price, "measured_tokens_per_s", lambda root, scorer_id: 27.0)
+    monkeypatch.setattr(repair_price, "measured_tokens_per_s", lambda root, scorer_id, engine: 27.0)
     return settings
 
 
@@ -168,7 +168,7 @@ def test_labels_are_as_old_as_the_last_run_that_still_holds(settings: Settings) 
     rollback_of(settings, pins(root, "run-2"))
     assert check_freshness(settings)["run_id"] == "run-1", "neither the rollback nor what it took back"
     write_run(root, "run-3", at=NOW - timedelta(minutes=30))
-    append_event(root, "run-3", "plan_refresh", {"is_on_hold": True}, attempt=2)
+    append_event(root, "run-3", "scope_members", {"is_on_hold": True}, attempt=2)
     assert check_freshness(settings)["run_id"] == "run-1", "a run that is on hold looked at nobody"
 
 

@@ -1,0 +1,66 @@
+"""How a person sees a plan and a catalog diff; JSON is for everything else."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from jobs.run_price import BOUNDS
+
+_console = Console(highlight=False)
+_FIGURES = {
+    "pairs_to_score": "pairs to score",
+    "pairs_reused": "pairs reused",
+    "tokens": "tokens",
+    "gpu_seconds": "seconds of scoring",
+    "cost": "cost, USD",
+    "labels_that_may_change": "labels that may change",
+}
+_MOST_SHOWN = 20  # entries of a catalog diff
+
+
+def print_plan(plan: dict[str, Any]) -> None:
+    """Print who is looked at and why, then the figures, then what they rest on."""
+    _console.print(f"[bold]Plan {plan['run_id']}[/bold]: {plan['members']:,} members, {plan['members_removed']:,} gone")
+    for reason, members in plan["reasons"].items():
+        _console.print(f"  {reason.replace('_', ' '):<28}{members:>10,}")
+    table = Table("", "at least", "expected", "at most", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, shown in _FIGURES.items():
+        table.add_row(shown, *(_number(plan[name][bound], digits=2 if name == "cost" else 0) for bound in BOUNDS))
+    _console.print(table)
+    for row in plan["rounds"]:
+        least, most = f"{row['members_min']:,}", f"{row['members_max']:,}"
+        _console.print(f"  round {row['round']}: {least} members for certain, {most} at most")
+    _console.print(f"Expected by {plan['expected_by']['basis']}.", soft_wrap=True)
+    for sentence in plan["above_ceiling"]:
+        _console.print(f"[bold]Above a ceiling[/bold]: {sentence}", soft_wrap=True)
+
+
+def print_catalog_diff(found: dict[str, Any]) -> None:
+    """Print the counts, some of the entries, and whom the catalog moves."""
+    then, now = (f"{side['catalog_version'][:12]} ({side['delta_version']})" for side in (found["then"], found["now"]))
+    _console.print(f"[bold]Catalog {then} -> {now}[/bold]")
+    for change, count in found["counts"].items():
+        _console.print(f"  {change.replace('_', ' '):<20}{count:>8,}")
+    for entry in found["entries"][:_MOST_SHOWN]:
+        texts = " -> ".join(text for text in (entry["text_then"], entry["text_now"]) if text is not None)
+        _console.print(
+            f"  {', '.join(entry['changes'])}: {entry['qualification_id']}  {texts}", soft_wrap=True, markup=False
+        )
+    if len(found["entries"]) > _MOST_SHOWN:
+        _console.print(f"  and {len(found['entries']) - _MOST_SHOWN:,} more: --json lists all")
+    moved = found["moved"]
+    if moved is None:
+        _console.print("Whom it moves: `semlabel plan catalog_backfill` says it.")
+    else:
+        _console.print(
+            f"It moves the candidates of {moved['members']:,} members: {moved['came_in']:,} came in, "
+            f"{moved['dropped_out']:,} dropped out ({moved['run_id']}).",
+            soft_wrap=True,
+        )
+
+
+def _number(value: float | None, *, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
