@@ -111,7 +111,7 @@ def refresh(spark: SparkSession, settings: Settings, kind: str) -> dict[str, Any
         pairs += built["pairs_to_score"] + built["pairs_reused"]
         with _timed(seconds, "fake_scores"):
             _stage_fake_scores(settings, pins, number)
-        if step(stop_early, round=number)["goes_on"] == 0:
+        if step(stop_early, round=number)["next_round"] == 0:
             break
     published = step(publish_labels)
     return {"members": scoped["members"], "pairs": pairs, "changes": published["changes"], "seconds": seconds}

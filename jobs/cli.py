@@ -207,6 +207,24 @@ add_undo_commands(app)
 
 
 @app.command()
+def stop_rule(
+    run_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN]...", help="Runs whose samples to take together.")
+    ] = None,
+    candidates_per_round: Annotated[
+        list[int] | None, typer.Option("--round", min=1, help="N to draw as well; repeat.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw what other round rules would lose in labels and save in pairs, from the members judged past their stop."""
+    from jobs.render_stop_rule import print_stop_rule
+    from jobs.stop_rule import stop_rule as draw
+
+    found = draw(Settings(), run_ids or [], candidates_per_round or [])
+    emit(as_json, found, lambda: print_stop_rule(found))
+
+
+@app.command()
 def metrics(
     host: Annotated[str, typer.Option(help="Address to answer at; loopback unless told.")] = "127.0.0.1",
     once: Annotated[bool, typer.Option("--once", help="Print the metrics as text and end.")] = False,

@@ -20,9 +20,13 @@ from mis_scoring.ray_data.summary import summarise
 from schemas.judgments import JUDGMENTS
 
 
-def commit_scores(spark: SparkSession, root: Path, staging: Path, pins: Pins, round: int) -> dict[str, Any]:
+def commit_scores(
+    spark: SparkSession, root: Path, staging: Path, pins: Pins, round: int, past_stop: DataFrame
+) -> dict[str, Any]:
     """Append the round's new judgments and set the rows that failed aside.
 
+    Args:
+        past_stop: member_id of those whose round prices their stop; where it fails, nothing of theirs is incomplete.
     Returns:
         committed, failed: counts of pairs and of member rows.
     """
@@ -33,7 +37,7 @@ def commit_scores(spark: SparkSession, root: Path, staging: Path, pins: Pins, ro
         transaction = f"{pins.run_id}:scores:{round}:{pins.scorer_id}"
         append(to_judgments(staged, pins), root, JUDGMENTS, transaction=transaction)
     if summary["errors"]:
-        set_aside(failures(staged), root, run_id=pins.run_id, step=f"score_round_{round}")
+        set_aside(failures(staged, past_stop), root, run_id=pins.run_id, step=f"score_round_{round}")
     return {"committed": summary["scored"], "failed": summary["errors"]}
 
 
@@ -66,11 +70,25 @@ def to_judgments(staged: DataFrame, pins: Pins) -> DataFrame:
     return one_a_key(rows)
 
 
-def failures(staged: DataFrame) -> DataFrame:
+def spent(staged: DataFrame) -> DataFrame:
+    """Return (member_id, scored, tokens, tie_tokens) of the rows that were scored.
+
+    As staged: a round that is built again after its scores were committed has nothing left to score.
+    """
+    cost = (F.size("item_ids").alias("scored"), F.col("n_tokens").alias("tokens"), "tie_tokens")
+    return staged.where("error IS NULL").select("member_id", *cost)
+
+
+def failures(staged: DataFrame, past_stop: DataFrame) -> DataFrame:
     """Return (table, key, reason, value_hash) of the rows that the engine could not score."""
-    return staged.where("error IS NOT NULL").select(
-        F.lit("profiles").alias("table"),
-        F.col("member_id").alias("key"),
-        F.concat(F.lit("not scored: "), "error").alias("reason"),
-        F.col("query_hash").alias("value_hash"),
+    marked = past_stop.select("member_id", F.lit("stop_sample").alias("table"))
+    return (
+        staged.where("error IS NOT NULL")
+        .join(marked, "member_id", "left")
+        .select(
+            F.coalesce("table", F.lit("profiles")).alias("table"),
+            F.col("member_id").alias("key"),
+            F.concat(F.lit("not scored: "), "error").alias("reason"),
+            F.col("query_hash").alias("value_hash"),
+        )
     )

@@ -87,6 +87,9 @@ def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
         is_validated=not unvalidated_reason,
         unvalidated_reason=unvalidated_reason,
         generation=_next_generation(root, labeler.artifact.scorer_id) if params.recompute else 0,
+        stop_sample_share=settings.stop_sample_share,
+        stop_sample_at_least=settings.stop_sample_at_least,
+        stop_sample_from=settings.stop_sample_from,
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from jobs.rules.stop_sample import SampleRule
 from mis_scoring.core.identity import digest
 
 PINNED = "pinned"  # the event that holds the pins
@@ -18,6 +19,8 @@ class Pins:
             leaves out the judgments that were revoked by then.
         generation: of the judgments that the run makes; it reuses none of an older one. 0, unless it recomputes.
         rolls_back: the run that a rollback undoes, else empty; `is_forced`: also where a newer run has published since.
+        stop_sample_share, stop_sample_at_least, stop_sample_from: see `SampleRule`; a run that was pinned before there
+            was a sample has none.
     """
 
     run_id: str
@@ -43,6 +46,16 @@ class Pins:
     generation: int = 0
     rolls_back: str = ""
     is_forced: bool = False
+    stop_sample_share: float = 0.0
+    stop_sample_at_least: int = 0
+    stop_sample_from: int = 0
+
+    @property
+    def stop_sample(self) -> SampleRule:
+        """How many members go on past their stop."""
+        return SampleRule(
+            share=self.stop_sample_share, at_least=self.stop_sample_at_least, from_members=self.stop_sample_from
+        )
 
     @property
     def n_rounds(self) -> int:

@@ -41,9 +41,11 @@ from jobs.rendering import item_text, text_hash
 from jobs.restored_labels import write_restored
 from jobs.rules.hold import Hold
 from jobs.rules.rollback import ROLLBACK
+from jobs.sampled_outcomes import keep_stop_sample
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
 from jobs.stop_early import judged_pairs
+from jobs.stop_sample import UP_TO_THE_STOP
 from jobs.table_reader import pins_of
 from jobs.tables import read, replace
 from schemas.candidates import CANDIDATES
@@ -91,6 +93,7 @@ def _publish_once(spark: SparkSession, settings: Settings, pins: Pins) -> dict[s
     else:
         earlier = _compare_coverage(spark, root, pins)
         _compare_labels(spark, root, pins, base, earlier)
+        keep_stop_sample(spark, root, pins)
     counts = count_by(root, LABEL_CHANGES, "change", pins.run_id)
     if pins.kind != ROLLBACK:  # a person has asked for it, and sees the counts
         hold_past_limits(settings, pins)
@@ -103,7 +106,8 @@ def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     """Write the run's coverage, and return the coverage that the labels of its members stood on before."""
     scope = read(spark, root, SCOPE, run_id=pins.run_id)
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
-    rounds, outcomes = (read(spark, root, table, run_id=pins.run_id) for table in (MEMBER_ROUNDS, ROUND_OUTCOMES))
+    tables = (MEMBER_ROUNDS, ROUND_OUTCOMES)
+    rounds, outcomes = (read(spark, root, table, run_id=pins.run_id).where(UP_TO_THE_STOP) for table in tables)
     found = to_coverage(scope, candidates, rounds, outcomes, pins)
     # never cached: Spark would take it for that of a later version too
     published = published_coverage(spark, root, members=scope.select("member_id"))
@@ -144,7 +148,7 @@ def _cause(pins: Pins) -> Column:
 
 
 def _found_labels(spark: SparkSession, root: Path, pins: Pins, members: DataFrame) -> DataFrame:
-    rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id)
+    rounds = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id).where(UP_TO_THE_STOP)
     known = usable_judgments(spark, root, pins, rounds, n_queries=n_in_scope(root, pins.run_id))
     candidates = read(spark, root, CANDIDATES, run_id=pins.run_id)
     return to_labels(judged_pairs(rounds, known), candidates, members, pins)

@@ -24,6 +24,7 @@ from jobs.run_ledger import RunLedger, read_run
 from jobs.run_page import write_page
 from jobs.run_quality import quality
 from jobs.settings import Settings
+from jobs.stop_price import stop_price
 from jobs.table_reader import literal, pins_of, query
 from schemas.coverage import COVERAGE
 from schemas.labels import LABELS
@@ -62,6 +63,7 @@ def report_of(settings: Settings, pins: Pins) -> dict[str, Any]:
         "funnel": funnel(root, pins, ledger),
         "rounds": rounds(root, pins, ledger),
         "stop_reasons": _members_by(settings, pins, "stop_reason", "is_complete"),
+        "stop_price": stop_price(settings, pins, ledger, rates),
         "left_out": _members_by(settings, pins, "incomplete_reason", "NOT is_complete"),
         "changes": dict(ledger.of(PUBLISHED).get("changes", {})),
         "seconds": {event: payload["seconds"] for event, payload in ledger.payloads.items() if "seconds" in payload},

@@ -19,14 +19,28 @@ from schemas.quarantine import QUARANTINE
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.runs import RUNS
 
-_SUMMED = ("scored", "pairs_reused", "tie_checked", "tie_tokens", "tokens", "engines_started")
+_SUMMED = (
+    "scored",
+    "pairs_reused",
+    "tie_checked",
+    "tie_tokens",
+    "tokens",
+    "engines_started",
+    "past_stop_scored",
+    "past_stop_tokens",
+    "past_stop_tie_tokens",
+)
 _MOST_REASONS = 50  # of quarantine; an engine's message may differ from row to row
 
 
 def summed_over_rounds(ledger: RunLedger) -> dict[str, int]:
-    """Sum what the rounds counted: pairs scored and reused, tie checks, tokens, engines started."""
+    """Sum what the rounds counted: pairs scored and reused, tie checks, tokens, engines started.
+
+    The pairs and tokens that price early stopping stand apart, as `past_stop_...`; tie checks are of both.
+    """
     payloads = [payload for jobs in ledger.rounds().values() for payload in jobs.values()]
-    return {name: sum(payload.get(name, 0) for payload in payloads) for name in _SUMMED}
+    summed = {name: sum(payload.get(name, 0) for payload in payloads) for name in _SUMMED}
+    return summed | {name: summed[name] - summed[f"past_stop_{name}"] for name in ("scored", "tokens", "tie_tokens")}
 
 
 def funnel(root: Path, pins: Pins, ledger: RunLedger) -> dict[str, int | None]:
@@ -51,7 +65,8 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
     """Return one row a round: members, pairs judged and accepted, new and reused, why members stopped, seconds."""
     sql = f"""
         SELECT round, count(*) AS members, sum(judged) AS judged, sum(accepted) AS accepted, sum(missing) AS missing
-        FROM round_outcomes WHERE run_id = {literal(pins.run_id)} GROUP BY round ORDER BY round"""
+        FROM round_outcomes WHERE run_id = {literal(pins.run_id)} AND is_past_stop IS NOT TRUE
+        GROUP BY round ORDER BY round"""
     found = []
     for row in query(root, sql, ROUND_OUTCOMES):
         jobs = ledger.rounds().get(row["round"], {})
@@ -60,9 +75,9 @@ def rounds(root: Path, pins: Pins, ledger: RunLedger) -> list[dict[str, Any]]:
             {
                 **row,
                 "accepted_share": row["accepted"] / row["judged"] if row["judged"] else None,
-                "scored": score.get("scored", 0),
+                "scored": score.get("scored", 0) - stop.get("past_stop_scored", 0),
                 "pairs_reused": jobs.get("build_round", {}).get("pairs_reused", 0),
-                "tokens": score.get("tokens", 0) + score.get("tie_tokens", 0),
+                "tokens": sum(score.get(n, 0) - stop.get(f"past_stop_{n}", 0) for n in ("tokens", "tie_tokens")),
                 "reasons": dict(stop.get("reasons", {})),
                 "seconds": sum(payload.get("seconds", 0.0) for payload in jobs.values()),
             }
@@ -76,11 +91,15 @@ def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str
     What the plan does not know is left out, and so is what is not known afterwards. Tokens are those of packed
     requests, as planned; the rescoring of ties comes on top, in seconds and money too.
 
+    What the sample past its stop cost is left out too, of the seconds by its part of the tokens.
+
     Args:
         usd_per_hour: rent of all engines together; None where it is not known.
     """
     plan, summed = ledger.of("plan_refresh"), summed_over_rounds(ledger)
-    scoring_s = ledger.seconds_by_job().get("score_round", 0.0)
+    planned, aside = (summed[f"{part}tokens"] + summed[f"{part}tie_tokens"] for part in ("", "past_stop_"))
+    planned_share = planned / (planned + aside) if aside else 1.0
+    scoring_s = ledger.seconds_by_job().get("score_round", 0.0) * planned_share
     actual = {
         "pairs_to_score": summed["scored"],
         "pairs_reused": summed["pairs_reused"],
@@ -89,10 +108,10 @@ def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str
         "cost": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
         "labels_that_may_change": sum(ledger.of(PUBLISHED).get("changes", {}).values()),
     }
-    planned = ((what, plan.get(what, {}), value) for what, value in actual.items())
+    figures = ((what, plan.get(what, {}), value) for what, value in actual.items())
     return [
         {"what": what, **figure, "actual": value}
-        for what, figure, value in planned
+        for what, figure, value in figures
         if figure.get("max") is not None and value is not None
     ]
 

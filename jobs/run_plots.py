@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.plot_svg import BLUE, INK, ORANGE, new_axes, to_svg
+from jobs.plot_svg import BLUE, INK, ORANGE, VIOLET, new_axes, to_svg
 
 
 def pairs_plot(funnel: Mapping[str, int | None]) -> str:
@@ -63,3 +63,28 @@ def _bars(names: Sequence[str], values: Sequence[float], unit: str, prefix: str,
 
 def _told(share: float | None) -> str:
     return "unknown" if share is None else f"{share:.1%}"
+
+
+def frontier_plot(points: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> str:
+    """Draw labels lost over pairs saved, one line a round size; the rule now is filled."""
+    axes = new_axes("pairs saved, share of all", "labels lost, share of all")
+    told = []
+    for place, size in enumerate(dict.fromkeys(point["candidates_per_round"] for point in points)):
+        own = [point for point in points if point["candidates_per_round"] == size]
+        saved, lost = ([p[name]["total"] for p in own] for name in ("pairs_saved_share", "labels_lost_share"))
+        reach = [[abs(p["labels_lost_share"][side] - p["labels_lost_share"]["total"]) for p in own] for side in _SIDES]
+        colour = (BLUE, ORANGE, VIOLET)[place % 3]
+        axes.errorbar(saved, lost, yerr=reach, fmt="o-", color=colour, markerfacecolor="none", label=f"N = {size}")
+        for point, x, y in zip(own, saved, lost, strict=True):
+            axes.annotate(f"{point['stop_below']:.0%}", (x, y), xytext=(4, 4), textcoords="offset points", color=INK)
+        chosen = [(x, y) for p, x, y in zip(own, saved, lost, strict=True) if now.items() <= p.items()]
+        if chosen:
+            axes.plot(*chosen[0], "o", color=colour)
+            told.append(
+                f"the rule now saves {chosen[0][0]:.1%} of the pairs and loses {chosen[0][1]:.2%} of the labels"
+            )
+    axes.set(xlim=(-0.02, 1.02), ylim=(0.0, None))
+    return to_svg(axes, "frontier", f"Labels lost over pairs saved by round rule: {'; '.join(told)}.")
+
+
+_SIDES = ("low", "high")

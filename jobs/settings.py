@@ -74,6 +74,14 @@ class Settings(BaseSettings):
     max_cost_usd: float | None = Field(None, ge=0, description="a run that may cost more stops when it is planned")
     ceiling_on: Literal["max", "expected"] = Field("max", description="which figure of a plan the ceilings bound")
 
+    # members of a run that are judged past their stop, which prices early stopping (docs/early-stopping.md)
+    stop_sample_share: float = Field(0.01, ge=0, le=1, description="share of the members in scope; 0: none")
+    stop_sample_at_least: int = Field(100, ge=2, description="members, where the share would be fewer")
+    stop_sample_from: int = Field(10_000, ge=0, description="a run with fewer members in scope draws none")
+    stop_price_max_width: float = Field(
+        0.1, gt=0, le=1, description="an estimate whose interval of the share is wider is not shown"
+    )
+
     # past one of these a publication is held until `semlabel approve RUN`; 1 turns a share off
     hold_quarantined: float = Field(0.1, ge=0, le=1, description="share of all members that are quarantined")
     hold_incomplete: float = Field(0.1, ge=0, le=1, description="share of all members that were not scored to the end")

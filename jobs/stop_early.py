@@ -1,22 +1,26 @@
 """End a round: commit its scores, count what each member's round accepted, and decide who goes on.
 
-A round with missing scores neither stops nor advances a member: it is incomplete, and so is the member's run.
+A round with missing scores neither stops nor advances a member: it is incomplete, and so is the member's run. A round
+past the stop of a sampled member decides nothing.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.commit_scores import commit_scores
+from jobs.commit_scores import commit_scores, read_staged, spent
 from jobs.judgments import usable_judgments
 from jobs.pins import Pins
 from jobs.round_rule import is_accepted, reason
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
+from jobs.stop_sample import UP_TO_THE_STOP, sample_size, sampled_members
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import read, replace
+from mis_scoring.ray_data.staging import scores_folder
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.round_outcomes import ROUND_OUTCOMES
 
@@ -30,19 +34,43 @@ class Params:
 
 
 def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, Any]:
-    """Write `judgments` and `round_outcomes` of the round; say how many members go on."""
+    """Write `judgments` and `round_outcomes` of the round; say how many members go on.
+
+    Returns:
+        committed, failed; reasons: members by reason; goes_on; next_round: members that have one, sampled ones past
+        their stop among them; past_stop_members, past_stop_scored, past_stop_tokens, past_stop_tie_tokens: this round's
+        part for the sample.
+    """
     root = settings.tables
     pins = pins_of(root, params.run_id)
-    committed = commit_scores(spark, root, settings.staging, pins, params.round)
     rows = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
+    past_stop = rows.where("is_past_stop").select("member_id")
+    committed = commit_scores(spark, root, settings.staging, pins, params.round, past_stop)
     known = usable_judgments(spark, root, pins, rows, n_queries=n_in_scope(root, pins.run_id))
-    pairs = judged_pairs(rows, known)
-    replace(to_outcomes(pairs, pins, params.round), root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)
-    sql = f"""
-        SELECT reason, count(*) AS members FROM round_outcomes
-        WHERE run_id = {literal(pins.run_id)} AND round = {params.round} GROUP BY reason"""
-    reasons = {row["reason"]: row["members"] for row in query(root, sql, ROUND_OUTCOMES)}
-    return committed | {"reasons": reasons, "goes_on": reasons.get("goes_on", 0)}
+    outcomes = to_outcomes(judged_pairs(rows, known), pins, params.round)
+    folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
+    cost = spent(read_staged(spark, folder))
+    sample = sampled_members(spark, root, pins) if sample_size(root, pins) else None
+    found = with_sample(with_spent(outcomes, rows, cost), sample, is_last_round=params.round == pins.n_rounds - 1)
+    replace(found, root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)
+    return committed | _counts(root, params)
+
+
+def _counts(root: Path, params: Params) -> dict[str, Any]:
+    of_round = f"FROM round_outcomes WHERE run_id = {literal(params.run_id)} AND round = {params.round}"
+    by_reason = f"SELECT reason, count(*) AS members {of_round} AND {UP_TO_THE_STOP} GROUP BY reason"
+    reasons = {row["reason"]: row["members"] for row in query(root, by_reason, ROUND_OUTCOMES)}
+    further = f"SELECT count(*) AS members {of_round} AND (goes_on OR goes_past_stop)"
+    past_stop = f"""
+        SELECT count(*) AS past_stop_members, coalesce(sum(scored), 0) AS past_stop_scored,
+               coalesce(sum(tokens), 0) AS past_stop_tokens, coalesce(sum(tie_tokens), 0) AS past_stop_tie_tokens
+        {of_round} AND is_past_stop"""
+    return {
+        "reasons": reasons,
+        "goes_on": reasons.get("goes_on", 0),
+        "next_round": query(root, further, ROUND_OUTCOMES)[0]["members"],
+        **query(root, past_stop, ROUND_OUTCOMES)[0],
+    }
 
 
 def judged_pairs(member_rounds: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -83,3 +111,35 @@ def to_outcomes(pairs: DataFrame, pins: Pins, round: int) -> DataFrame:
         is_last_round=round == pins.n_rounds - 1,
     )
     return counted.withColumn("reason", why).withColumn("goes_on", F.col("reason") == "goes_on")
+
+
+def with_spent(outcomes: DataFrame, member_rounds: DataFrame, cost: DataFrame) -> DataFrame:
+    """Add what each row cost, and whether it is past the member's stop.
+
+    Args:
+        cost: (member_id, scored, tokens, tie_tokens) of the members that something was scored for.
+    """
+    built = member_rounds.select("member_id", _is_past_stop())
+    joined = outcomes.join(built, "member_id").join(cost, "member_id", "left")
+    types = {"scored": "int", "tokens": "long", "tie_tokens": "long"}
+    return joined.withColumns({name: F.coalesce(name, F.lit(0)).cast(type_) for name, type_ in types.items()})
+
+
+def _is_past_stop() -> Column:
+    return F.coalesce("is_past_stop", F.lit(False)).alias("is_past_stop")
+
+
+def with_sample(outcomes: DataFrame, sample: DataFrame | None, *, is_last_round: bool) -> DataFrame:
+    """Let a round past the stop decide nothing, and say which members have another one.
+
+    Args:
+        sample: member_id; None where the run draws none.
+    """
+    decides = F.when(F.col("is_past_stop") & (F.col("reason") != "incomplete"), "past_stop").otherwise(F.col("reason"))
+    found = outcomes.withColumns({"reason": decides, "goes_on": ~F.col("is_past_stop") & F.col("goes_on")})
+    if sample is None or is_last_round:
+        return found.withColumn("goes_past_stop", F.lit(False))
+    drawn = sample.withColumn("goes_past_stop", F.lit(True))
+    ends = F.col("reason").isin("accepted_too_little", "past_stop")
+    joined = found.join(drawn, "member_id", "left")
+    return joined.withColumn("goes_past_stop", ends & F.coalesce("goes_past_stop", F.lit(False)))

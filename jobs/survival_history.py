@@ -66,7 +66,7 @@ def _rounds(root: Path, run_id: str) -> tuple[RoundHistory, ...]:
         SELECT round, count(*) AS members, count(*) FILTER (WHERE reason <> 'accepted_too_little') AS went_on,
                avg(judged) AS pairs, avg(CAST(accepted AS DOUBLE) / judged) AS accepted_share,
                var_pop(CAST(accepted AS DOUBLE) / judged) AS variance
-        FROM round_outcomes WHERE run_id = {literal(run_id)} AND missing = 0 AND judged > 0
+        FROM round_outcomes WHERE run_id = {literal(run_id)} AND missing = 0 AND judged > 0 AND is_past_stop IS NOT TRUE
         GROUP BY round ORDER BY round"""
     rows = query(root, sql, ROUND_OUTCOMES)
     return tuple(RoundHistory(**{name: value for name, value in row.items() if name != "round"}) for row in rows)

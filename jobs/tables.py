@@ -47,15 +47,22 @@ def check(rows: DataFrame, table: Table) -> DataFrame:
 
 def append(rows: DataFrame, root: Path, table: Table, *, transaction: str) -> None:
     """Append rows once: a second append with the same transaction id does nothing."""
-    writer = check(rows, table).write.format("delta").mode("append")
+    writer = _in_order(check(rows, table), table).write.format("delta").mode("append")
     writer.option("txnAppId", transaction).option("txnVersion", 1).save(table_path(root, table))
 
 
 def replace(rows: DataFrame, root: Path, table: Table, **where: object) -> None:
     """Write the rows of one partition, in place of whatever an earlier attempt left there."""
     condition = " AND ".join(f"{column} = {_literal(value)}" for column, value in where.items())
-    writer = check(rows, table).write.format("delta").mode("overwrite").option("replaceWhere", condition)
+    writer = (
+        _in_order(check(rows, table), table).write.format("delta").mode("overwrite").option("replaceWhere", condition)
+    )
     writer.save(table_path(root, table))
+
+
+def _in_order(rows: DataFrame, table: Table) -> DataFrame:
+    """Sort the rows of each file; partitions first, else the writer would sort again by those alone."""
+    return rows.sortWithinPartitions(*table.partition_by, *table.sorted_by) if table.sorted_by else rows
 
 
 def _literal(value: object) -> str:

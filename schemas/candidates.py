@@ -24,4 +24,5 @@ CANDIDATES = Table(
         ]
     ),
     partition_by=("run_id",),
+    sorted_by=("member_id",),
 )

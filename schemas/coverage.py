@@ -48,4 +48,5 @@ COVERAGE = Table(
         ]
     ),
     partition_by=("run_id",),
+    sorted_by=("member_id",),
 )

@@ -20,4 +20,5 @@ EMBEDDINGS = Table(
         ]
     ),
     partition_by=("retriever_id",),
+    sorted_by=("text_hash",),
 )

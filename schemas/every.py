@@ -18,6 +18,7 @@ from schemas.revocations import REVOCATIONS
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.runs import RUNS
 from schemas.scope import SCOPE
+from schemas.stop_sample import STOP_SAMPLE
 from schemas.texts import TEXTS
 
 UPSTREAM_TABLES = (PROFILES, CATALOG, REFERENCE)
@@ -30,6 +31,7 @@ RUN_TABLES = (
     MEMBER_PLANS,
     MEMBER_ROUNDS,
     ROUND_OUTCOMES,
+    STOP_SAMPLE,
     JUDGMENTS,
     COVERAGE,
     LABELS,

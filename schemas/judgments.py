@@ -28,4 +28,5 @@ JUDGMENTS = Table(
         ]
     ),
     partition_by=("scorer_id",),
+    sorted_by=("query_hash", "item_hash"),
 )

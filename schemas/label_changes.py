@@ -27,4 +27,5 @@ LABEL_CHANGES = Table(
         ]
     ),
     partition_by=("run_id",),
+    sorted_by=("member_id",),
 )

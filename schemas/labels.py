@@ -33,5 +33,6 @@ LABELS = Table(
     personal="ids",
     kept="the current row of a label",
     columns=LABEL_COLUMNS,
+    sorted_by=("member_id",),
     properties={"delta.isolationLevel": "Serializable"},
 )

@@ -5,7 +5,7 @@ Item lists are aligned with each other and in rank order.
 
 import pyarrow as pa
 
-from schemas.table import INT, TEXT, TEXT_LIST, Table, required
+from schemas.table import FLAG, INT, TEXT, TEXT_LIST, Table, optional, required
 
 MEMBER_ROUNDS = Table(
     name="member_rounds",
@@ -25,8 +25,10 @@ MEMBER_ROUNDS = Table(
             required("item_texts", TEXT_LIST),
             required("reused_ids", TEXT_LIST),
             required("reused_hashes", TEXT_LIST),
+            optional("is_past_stop", FLAG),  # the member had stopped; the round prices that, and decides nothing
         ]
     ),
     partition_by=("run_id", "round"),
+    sorted_by=("member_id",),
     properties={"delta.dataSkippingStatsColumns": "member_id,query_hash"},  # else the log keeps beginnings of texts
 )

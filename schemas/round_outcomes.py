@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from schemas.table import FLAG, INT, TEXT, Table, required
+from schemas.table import COUNT, FLAG, INT, TEXT, Table, optional, required
 
 ROUND_OUTCOMES = Table(
     name="round_outcomes",
@@ -19,8 +19,16 @@ ROUND_OUTCOMES = Table(
             required("accepted", INT),
             required("missing", INT),
             required("goes_on", FLAG),
-            required("reason", TEXT),  # goes_on, accepted_too_little, candidates_exhausted, incomplete
+            # goes_on, accepted_too_little, candidates_exhausted, incomplete; past_stop: it decides nothing
+            required("reason", TEXT),
+            # null in rows of runs that drew no sample yet
+            optional("is_past_stop", FLAG),  # a further round of a sampled member who had stopped before it
+            optional("goes_past_stop", FLAG),  # the member is sampled and has a further round, although it stopped
+            optional("scored", INT),  # pairs that no run had judged before
+            optional("tokens", COUNT),  # of the packed requests for them
+            optional("tie_tokens", COUNT),  # of the reference's, for pairs in the tie band
         ]
     ),
     partition_by=("run_id", "round"),
+    sorted_by=("member_id",),
 )

@@ -43,6 +43,8 @@ class Table:
         personal: what a row holds of a person.
         kept: how long a row is kept, in words.
         kept_days: `maintain_tables` removes a run's rows so many days after its last event; None: it removes none.
+        sorted_by: the order of the rows in each file, so that whoever looks for one member or hash reads a page of it
+            (docs/decisions/0014-table-layout.md).
         properties: Delta table properties beside the common ones of `jobs.tables`.
     """
 
@@ -53,4 +55,5 @@ class Table:
     kept: str
     kept_days: int | None = None
     partition_by: tuple[str, ...] = ()
+    sorted_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)

@@ -13,5 +13,6 @@ TEXTS = Table(
     personal="texts",
     kept="for good: what a judgment was made of",
     columns=pa.schema([required("text_hash", TEXT), required("kind", TEXT), required("text", TEXT)]),
+    sorted_by=("text_hash",),
     properties={"delta.dataSkippingStatsColumns": "text_hash,kind"},  # else the log keeps the beginnings of texts
 )

@@ -98,7 +98,7 @@ class World:
         self.scored = self.reused = 0
         for number in range(pins_of(self.settings.tables, run_id).n_rounds):
             built = build_round.run(self.spark, self.settings, build_round.Params(run_id=run_id, round=number))
-            if built["members"] == 0:
+            if built["members"] + built["past_stop_members"] == 0:
                 break
             self.reused += built["pairs_reused"]
             self.scored += self.score(run_id, number, rule)

@@ -17,10 +17,10 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "build_round": (("profiles", "catalog", "candidates", "judgments"), ("member_rounds", "texts")),
     "score_round": (("member_rounds",), ()),
-    "stop_early": (("member_rounds",), ("judgments", "round_outcomes")),
+    "stop_early": (("member_rounds", "scope"), ("judgments", "round_outcomes")),
     "publish_labels": (
         ("scope", "catalog", "candidates", "member_rounds", "round_outcomes", "judgments"),
-        ("coverage", "label_changes", "labels"),
+        ("coverage", "label_changes", "stop_sample", "labels"),
     ),
     "report_run": (("coverage", "labels", "label_changes"), ()),
 }

@@ -102,7 +102,7 @@ def refresh_rounds() -> list[TaskGroup]:
 
 
 def _round(number: int) -> TaskGroup:
-    later = ("goes_on", _tasks_from(number + 1))
+    later = ("next_round", _tasks_from(number + 1))
     with TaskGroup(group_id=f"round_{number}") as group:
         build, score = _round_step("build_round", number), _round_step("score_round", number)
         chain(build, score, _round_step("stop_early", number, skip_at_zero=later))

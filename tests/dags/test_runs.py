@@ -21,7 +21,7 @@ RESULTS: dict[str, Any] = {
     "stop_engines": {"engines_ended": 1},
     "build_round": {"members": 2},
     "score_round": {"scored": 8},
-    "stop_early": {"goes_on": 0},
+    "stop_early": {"next_round": 0},
     "publish_labels": {"labels_version": 3, "changes": {"added": 1}},
     "report_run": {"run_id": "a-run"},
     "evaluate_labeler": {"run_id": "a-promotion", "version": "7"},
@@ -76,7 +76,7 @@ def told_of(asset: str) -> list[Any]:
 
 def test_the_rounds_that_nobody_needs_are_skipped_and_the_labels_are_told(jobs: Jobs) -> None:
     before = told_of("labels")
-    jobs.results["stop_early"] = lambda values, _: {"goes_on": 1 if values["round"] == "0" else 0}
+    jobs.results["stop_early"] = lambda values, _: {"next_round": 1 if values["round"] == "0" else 0}
     state, tasks, run = run_dag("daily_incremental")
     assert state == "success"
     for number in range(3):

@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 
+from jobs.errors import MissingRequirementError
 from jobs.report_run import report_of
 from jobs.run_figures import against_plan
 from jobs.run_ledger import read_run
 from jobs.run_page import write_page
 from jobs.settings import Settings
-from jobs.table_reader import pins_of
-from tests.published_run import PROFILE_TEXT, append_events, make_tables, write_run
+from jobs.stop_rule import stop_rule
+from jobs.table_reader import pins_of, query
+from schemas.coverage import COVERAGE
+from schemas.stop_sample import STOP_SAMPLE
+from tests.published_run import CATEGORIES, PROFILE_TEXT, append_events, make_tables, put, write_run
 from tests.world import settings_under
 
 FIRST = datetime(2026, 11, 1, 2, tzinfo=UTC)
@@ -111,3 +115,97 @@ def test_the_page_of_a_run_that_judged_nothing_is_whole(report: dict[str, Any], 
     write_page(tmp_path / "run.html", nothing)
     page = (tmp_path / "run.html").read_text()
     assert "No round was needed" in page and "changed no" in page and "Nothing was set aside" in page
+
+
+@pytest.fixture(scope="module")
+def priced(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A weekly run whose stopped members, ann and bob, are sampled: judged to the end, bob has two labels more."""
+    made = settings_under(tmp_path_factory.mktemp("priced"))
+    make_tables(made.tables)
+    write_run(made.tables, "weekly_full-1", at=FIRST)
+    past = {"round_2_score_round": {"scored": 8, "tokens": 80, "tie_tokens": 10, "seconds": 2.0}}
+    past |= {
+        "round_2_stop_early": {
+            "past_stop_scored": 8,
+            "past_stop_tokens": 80,
+            "past_stop_tie_tokens": 10,
+            "seconds": 1.0,
+        }
+    }
+    append_events(made.tables, "weekly_full-1", past, at=FIRST + timedelta(minutes=9))
+    put(made.tables, STOP_SAMPLE, [sampled("ann", 2, [0, 1, 5]), sampled("bob", 1, [5, 8])])
+    return made
+
+
+def sampled(member_id: str, rounds: int, accepted_ranks: list[int]) -> dict[str, Any]:
+    """A row of `stop_sample`; ten candidates in rounds of 4, ten tokens a pair and ten for ties in all."""
+    after = 10 - 4 * rounds
+    return {
+        "run_id": "weekly_full-1",
+        "member_id": member_id,
+        "stop_reason": "accepted_too_little",
+        "rounds": rounds,
+        "candidates": 10,
+        "is_judged_to_end": True,
+        "scored_past_stop": after,
+        "tokens_past_stop": 10 * after + 10 * (member_id == "bob"),
+        "unjudged_ranks": [],
+        "accepted_ranks": accepted_ranks,
+        "accepted_categories": [CATEGORIES[rank % 2] for rank in accepted_ranks],
+    }
+
+
+def test_a_run_without_a_sample_prices_no_stop(report: dict[str, Any]) -> None:
+    assert report["stop_price"] is None
+
+
+def test_the_sample_prices_the_stop_and_is_in_no_other_figure(priced: Settings, report: dict[str, Any]) -> None:
+    found = report_of(priced, pins_of(priced.tables, "weekly_full-1"))
+    price = found["stop_price"]
+    assert (price["members_stopped"], price["sampled_stopped"], price["scored_past_stop"]) == (2, 2, 8)
+    assert price["labels_lost"] == figures(2, 2 / 5) and price["pairs_saved"] == figures(8, 8 / 17)
+    by_category = price["labels_lost_by_category"]
+    assert by_category["licence"] == figures(1, 1 / 3) and by_category["skill"] == figures(1, 1 / 2)
+    for name in ("scored", "pairs_reused", "judgments", "labels"):
+        assert found["counts"][name] == report["counts"][name]
+    planned, usual = found["against_plan"], report["against_plan"]
+    assert [row["actual"] for row in planned[:2]] == [row["actual"] for row in usual[:2]], "pairs and tokens"
+
+
+def test_the_page_tells_what_stopping_cost(priced: Settings, tmp_path: Path) -> None:
+    write_page(tmp_path / "page.html", report_of(priced, pins_of(priced.tables, "weekly_full-1")))
+    page = tmp_path.joinpath("page.html").read_text()
+    assert "labels lost: licence" in page and "33.33% (33.33% to 33.33%)" in page
+
+
+def test_the_frontier_tells_other_rules_from_the_kept_sample(priced: Settings) -> None:
+    found = stop_rule(priced, ["weekly_full-1"], [5])
+    points = {(point["candidates_per_round"], point["stop_below"]): point for point in found["points"]}
+    now = points[4, 0.25]
+    assert (now["labels_lost"]["total"], now["pairs_saved"]["total"]) == (2, 6) and found["rule"].items() <= now.items()
+    assert points[4, 0.0]["labels_lost"]["total"] == 0 and points[5, 0.5]["labels_lost"]["total"] == 3
+    assert Path(found["plot"]).read_text().startswith("<svg")
+
+
+def test_no_frontier_is_drawn_without_a_sample(settings: Settings) -> None:
+    with pytest.raises(MissingRequirementError, match="SEMLABEL_STOP_SAMPLE_FROM"):
+        stop_rule(settings, [], [])
+    with pytest.raises(MissingRequirementError, match="weekly_full-1: runs draw one"):
+        stop_rule(settings, ["weekly_full-1"], [])
+
+
+def test_an_estimate_that_says_too_little_is_not_shown(priced: Settings) -> None:
+    put(priced.tables, COVERAGE, [coverage_like_bob(priced, f"member-{number}") for number in range(50)])
+    found = report_of(priced, pins_of(priced.tables, "weekly_full-1"))["stop_price"]
+    assert found["members_stopped"] == 52 and "wider than 10%" in found["labels_lost"]["withheld"]
+
+
+def coverage_like_bob(settings: Settings, member_id: str) -> dict[str, Any]:
+    row = query(settings.tables, "SELECT * FROM coverage WHERE member_id = 'bob'", COVERAGE)[0]
+    return row | {"member_id": member_id}
+
+
+def figures(total: float, share: float) -> dict[str, float]:
+    """An estimate from all there are, which is no estimate."""
+    shares = dict.fromkeys(("share", "share_low", "share_high"), pytest.approx(share))
+    return {"total": total, "low": total, "high": total, **shares}

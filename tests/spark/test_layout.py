@@ -1,0 +1,40 @@
+"""Rows lie in their files in the order that readers of one member or hash look for them."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jobs.table_admin import create_missing
+from jobs.table_path import table_path
+from jobs.tables import append, replace
+from schemas.judgments import JUDGMENTS
+from schemas.round_outcomes import ROUND_OUTCOMES
+from schemas.table import Table
+
+
+def columns_of(root: Path, table: Table, *names: str) -> list[tuple[str, ...]]:
+    """The only file's rows as they lie."""
+    (file,) = DeltaTable(table_path(root, table)).file_uris()
+    rows = pq.ParquetFile(file).read(list(names)).to_pylist()
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def test_a_file_is_written_in_the_order_that_its_schema_says(spark: SparkSession, tmp_path: Path) -> None:
+    create_missing(tmp_path, JUDGMENTS, ROUND_OUTCOMES)
+    numbers = spark.range(300).coalesce(1).withColumn("h", F.sha2(F.col("id").cast("string"), 256))
+    judged = numbers.selectExpr(
+        "'s' scorer_id", "h query_hash", "reverse(h) item_hash", "0 generation", "0.0D margin", "0.5D score",
+        "false is_reference", "'{}' engine", "'run' run_id", "timestamp'2026-01-01' judged_at",
+    )  # fmt: skip
+    append(judged, tmp_path, JUDGMENTS, transaction="once")
+    outcomes = numbers.selectExpr(
+        "'run' run_id", "0 round", "h member_id", "1 judged", "1 accepted", "0 missing", "true goes_on",
+        "'goes_on' reason", "false is_past_stop", "false goes_past_stop", "1 scored", "1L tokens", "0L tie_tokens",
+    )  # fmt: skip
+    replace(outcomes, tmp_path, ROUND_OUTCOMES, run_id="run", round=0)
+    for table in (JUDGMENTS, ROUND_OUTCOMES):
+        rows = columns_of(tmp_path, table, *table.sorted_by)
+        assert len(rows) == 300 and rows == sorted(rows)
