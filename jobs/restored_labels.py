@@ -79,7 +79,7 @@ def to_fates(sides: DataFrame, changed_since: DataFrame, present: DataFrame, *, 
         is_republished = is_republished | ~F.col(f"ran.{name}").eqNullSafe(F.col(f"stands.{name}"))
     kept = F.lit(False) if is_forced else is_republished
     fate = F.when(F.col("is_present").isNull(), "gone").when(kept, "republished").otherwise("restored")
-    return marked.drop("is_changed", "is_present").withColumn("fate", fate)
+    return marked.withColumn("fate", fate).drop("is_changed", "is_present")
 
 
 def to_coverage(fates: DataFrame, pins: Pins) -> DataFrame:
