@@ -1,6 +1,6 @@
 """Erasure between real runs: the text is gone from what Spark and MLflow wrote, and no run takes the member again."""
 
-from jobs import plan_refresh
+from jobs import scope_members
 from jobs.audit import audit_label
 from jobs.erasure.forget_member import forget_member
 from jobs.settings import Settings
@@ -27,8 +27,8 @@ def test_an_erased_member_is_not_labelled_again_while_the_source_has_the_profile
     assert files_with(home, SECRET, besides=(source,)) == [] == files_with(registry.home, SECRET)
     assert world.rows("labels", where="member_id = 'bob'") == bobs
     assert audit_label(world.settings, "ann", "q-nursing")["state"] == "erased"
-    again = plan_refresh.run(world.spark, world.settings, plan_refresh.Params(run_id=world.pin("second")))
+    again = scope_members.run(world.spark, world.settings, scope_members.Params(run_id=world.pin("second")))
     assert (again["reasons"], again["members_removed"]) == ({"unchanged": 3}, 0)
     world.put_profiles(PROFILE_TEXTS, version=2)  # a new text is the erased member's all the same
-    daily = plan_refresh.Params(run_id=world.pin("third", "daily_incremental"))
-    assert plan_refresh.run(world.spark, world.settings, daily)["members"] == 0
+    daily = scope_members.Params(run_id=world.pin("third", "daily_incremental"))
+    assert scope_members.run(world.spark, world.settings, daily)["members"] == 0
