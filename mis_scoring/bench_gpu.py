@@ -149,7 +149,8 @@ def _run(engines: Sequence[SGLangEngine], requests: Sequence[Any], seconds: floa
         while not is_over.is_set():
             number = next(numbers) % len(requests)
             started = time.perf_counter()
-            engine.label_logits(*requests[number], LABELS)
+            query, items = requests[number]
+            engine.label_logits(query, items, LABELS)
             ended.append((time.perf_counter(), time.perf_counter() - started, number))
 
     threads = [threading.Thread(target=ask, args=(engine,)) for engine in engines for _ in range(engine.n_concurrent)]
@@ -246,11 +247,11 @@ def _cuda_s(work: Any, n: int) -> float:
 
     for _ in range(3):
         work()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()  # type: ignore[no-untyped-call]
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    start.record()
     for _ in range(n):
         work()
-    end.record()  # type: ignore[no-untyped-call]
+    end.record()
     torch.cuda.synchronize()
     return float(start.elapsed_time(end)) / 1e3 / n
 

@@ -57,7 +57,7 @@ def write_rows(file: Path, options: argparse.Namespace) -> int:
         ids = [str(place) for place in range(options.items)]
         rows.append(row | {"item_texts": items, "item_ids": ids, "item_hashes": ids})
     pq.write_table(pa.Table.from_pylist(rows), file)
-    return options.members * options.items
+    return int(options.members * options.items)
 
 
 def one_token_words(tokenizer_json: Path) -> list[str]:

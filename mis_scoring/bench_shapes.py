@@ -90,7 +90,7 @@ def write_random_model(folder: Path, name: str, *, device: str = "cuda", tokeniz
     )
     torch.manual_seed(0)
     with torch.device(device):
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)  # type: ignore[no-untyped-call]
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
     if tokenizer_json is not None:

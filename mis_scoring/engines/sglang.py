@@ -59,7 +59,7 @@ class SGLangEngine:
         self.rounding, self.n_concurrent = settings.rounding, settings.n_concurrent
         self._vocab_size: int = config["vocab_size"]
         self._device = visible_device()
-        env = _environment(threads) | (mps_environment() if settings.mps else {})
+        env = {**_environment(threads), **(mps_environment() if settings.mps else {})}
         arguments = json.dumps(settings.engine_arguments(checkpoint_dir))
         with starts_alone(self._device):
             self._process = EngineProcess(self.name, [*_HOST, arguments], env=env)
