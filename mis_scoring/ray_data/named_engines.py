@@ -131,8 +131,8 @@ def _end_idle(owner: str, idle_after_s: float) -> None:
     others = [name for other, names in engines_by_owner().items() if other != owner for name in names]
     for name in others:
         with suppress(ValueError, RayError):  # gone meanwhile, or at work
-            asked = ray.get_actor(name, namespace=NAMESPACE).idle_s.remote()
-            idle_s: Any = ray.get(asked, timeout=_ANSWERS_IN_S)
+            asked: Any = ray.get_actor(name, namespace=NAMESPACE).idle_s.remote()
+            idle_s = ray.get(asked, timeout=_ANSWERS_IN_S)
             if idle_s >= idle_after_s:
                 log.info("engine %s has been idle for %.0f s: its place goes to %s", name, idle_s, owner)
                 _end([name])
