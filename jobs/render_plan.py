@@ -45,7 +45,7 @@ def print_catalog_diff(found: dict[str, Any]) -> None:
     for change, count in found["counts"].items():
         _console.print(f"  {change.replace('_', ' '):<20}{count:>8,}")
     for entry in found["entries"][:_MOST_SHOWN]:
-        texts = " -> ".join(text for text in (entry["text_then"], entry["text_now"]) if text is not None)
+        texts = " -> ".join(dict.fromkeys(text for text in (entry["text_then"], entry["text_now"]) if text is not None))
         _console.print(
             f"  {', '.join(entry['changes'])}: {entry['qualification_id']}  {texts}", soft_wrap=True, markup=False
         )
