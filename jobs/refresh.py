@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from deltalake import DeltaTable
-
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.inputs import usable_profiles, with_profile_hash
 from jobs.local.airflow_home import migrate, started_airflow
 from jobs.local.connect_server import connect_server
-from jobs.pins import run_id_of
+from jobs.pins import PINNED, run_id_of
 from jobs.retrieve_candidates import to_sections
+from jobs.run_ledger import newest_runs
 from jobs.settings import Settings
 from jobs.spark_session import delta_jars, spark_session
-from jobs.table_path import table_exists, table_path
+from jobs.table_admin import current_version
+from jobs.table_path import table_exists
 from jobs.tables import read
 from mis_scoring.core.errors import DataError
 from mis_scoring.ray_data.session import ray_session
 from schemas.catalog import CATALOG
-from schemas.judgments import JUDGMENTS
 from schemas.profiles import PROFILES
+from schemas.runs import RUNS
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,8 @@ def run_refresh(settings: Settings, kind: str, *, recompute: bool = False) -> di
 
 def _run_dag(settings: Settings, kind: str, conf: dict[str, Any]) -> int:
     """Run the DAG in the foreground; what it needs starts beside it, since starting is what a small run waits for."""
-    with connect_server(settings) as spark, _ray(settings, scores_all=bool(conf["recompute"])) as ray_address:
+    is_shared = bool(conf["recompute"]) or _may_score(settings)
+    with connect_server(settings) as spark, _ray(settings, is_shared=is_shared) as ray_address:
         migrate(settings)
         env = _job_env(settings, spark.url, ray_address)
         with started_airflow(settings, "dags", "test", kind, "--conf", json.dumps(conf), env=env) as airflow:
@@ -88,19 +89,32 @@ def _check_before(settings: Settings, kind: str) -> None:
 
 
 @contextmanager
-def _ray(settings: Settings, *, scores_all: bool) -> Iterator[str]:
+def _ray(settings: Settings, *, is_shared: bool) -> Iterator[str]:
     """Yield the address of a Ray that the rounds share, or none.
 
-    A round that scores starts a Ray of its own where it is given none, which takes some 25 s. The first run scores in
-    every round, and so does one that recomputes; others reuse most judgments, and seldom need one.
+    A round that scores starts a Ray of its own where it is given none, which takes some 25 s; a run that scores nothing
+    needs none.
     """
-    judgments = table_path(settings.tables, JUDGMENTS)
-    scores_all = scores_all or not table_exists(settings.tables, JUDGMENTS) or DeltaTable(judgments).version() == 0
-    if settings.ray_address or not scores_all:
+    if settings.ray_address or not is_shared:
         yield settings.ray_address
     else:
         with ray_session(num_cpus=max(2, settings.engine_threads)) as address:
             yield address
+
+
+def _may_score(settings: Settings) -> bool:
+    """Whether profiles, catalog or K are others than the last published run's; the plan knows more, but comes later."""
+    root = settings.tables
+    runs = newest_runs(root, limit=20) if table_exists(root, RUNS) else []
+    last = next((run for run in runs if run.state == "published"), None)
+    if last is None:
+        return True
+    pinned = [last.of(PINNED)[name] for name in ("profiles_delta_version", "catalog_delta_version")]
+    return [*pinned, last.of(PINNED)["candidates_per_member"]] != [
+        current_version(root, PROFILES),
+        current_version(root, CATALOG),
+        settings.candidates_per_member,
+    ]
 
 
 def _job_env(settings: Settings, connect_url: str, ray_address: str) -> dict[str, str]:
