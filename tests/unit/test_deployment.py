@@ -15,7 +15,7 @@ from jobs.settings import Settings
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    for name in ("AIRFLOW_HOME", "AIRFLOW__CORE__LOAD_EXAMPLES"):
+    for name in ("AIRFLOW_HOME", "AIRFLOW__CORE__LOAD_EXAMPLES", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
     return Settings(home=tmp_path, _env_file=None)  # type: ignore[call-arg]
 
