@@ -21,7 +21,7 @@ from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.errors import SemlabelError
 from mis_scoring.core.readout import FloatArray
-from mis_scoring.engines.canary import check_canary
+from mis_scoring.engines.canary import canary_pairs, check_canary
 from mis_scoring.ray_data.engine_pair import load_engine_pair
 from mis_scoring.ray_data.pair_scores import PairScorer
 from mis_scoring.ray_data.spec import ScoreSpec
@@ -195,9 +195,11 @@ def _same(name: str, found: Any, wanted: Any) -> GateFigure:
 
 
 def _canary(gated: Gated, engine: Engine, reference: Engine) -> GateFigure:
-    name, tolerance = "canary, largest move of a margin", gated.limits.canary_tolerance
+    """The score stage's own canary; a 16-bit engine may move a margin by what its rounding explains."""
+    name, tolerance = "canary, largest move of a margin", max(gated.limits.canary_tolerance, engine.rounding)
+    pairs = canary_pairs(item_suffix=gated.spec.tokenizer().item_suffix)
     try:
-        moved = check_canary(engine, reference, gated.scorer.prompt.label_tokens, tolerance=tolerance)
+        moved = check_canary(engine, reference, gated.scorer.prompt.label_tokens, pairs=pairs, tolerance=tolerance)
     except SemlabelError as error:
         return GateFigure(name=name, value=None, limit=f"<= {tolerance:g}", holds=False, note=str(error))
     return GateFigure.limited(name, max(moved.values()), "<=", tolerance)

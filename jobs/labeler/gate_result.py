@@ -19,7 +19,7 @@ class GateLimits:
         injection_false_yes: most of the unsupported pairs accepted when the profile asks for YES.
         tie_band_share: most pairs that the reference decides; 1% can cost 14% more tokens.
         margin_difference: the furthest that packing may move a margin, in rounds of N.
-        canary_tolerance: the same on the canary's random tokens.
+        canary_tolerance: the same on the canary's pairs; the engine's own rounding where that is more.
         order_changed_share: most labels that reordering changes with the tie rule off (the paper's bound); on: none.
         pairs_per_s_floor: on the machine of the gate.
     """
