@@ -133,6 +133,6 @@ def _labeler(settings: Settings) -> Check:
     return Check(
         name="labeler",
         is_ok=is_ok,
-        message=name if is_ok else f"no {name} yet: `semlabel sample` brings one",
+        message=name if is_ok else f"no {name} yet: `semlabel labeler register labelers/esco-small --alias champion`",
         is_optional=True,
     )

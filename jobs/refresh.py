@@ -14,7 +14,7 @@ from jobs.local.connect_server import connect_server
 from jobs.pins import PINNED, run_id_of
 from jobs.retrieve_candidates import to_sections
 from jobs.run_ledger import newest_runs
-from jobs.settings import Settings
+from jobs.settings import CHECKOUT, Settings
 from jobs.spark_session import delta_jars, spark_session
 from jobs.table_admin import current_version
 from jobs.table_path import table_exists
@@ -85,6 +85,11 @@ def _check_before(settings: Settings, kind: str) -> None:
         raise MissingRequirementError(
             f"No table {', '.join(missing)} under {settings.tables}. Make a sample with `semlabel sample`, or load own "
             "data with `semlabel load`."
+        )
+    if not settings.mlflow_uri and not (settings.home / "mlflow.db").exists():  # MLflow itself takes seconds to import
+        raise MissingRequirementError(
+            f"No labeler is registered under {settings.home}: `semlabel labeler register FOLDER --alias "
+            f"{settings.labeler_alias}`; the bundled one is {CHECKOUT / 'labelers' / 'esco-small'}."
         )
 
 
