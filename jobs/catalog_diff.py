@@ -7,7 +7,7 @@ from typing import Any, get_args
 from jobs.catalog_changes import ChangedEntry, changed_entries
 from jobs.catalog_version import catalog_version_of
 from jobs.errors import MissingRequirementError
-from jobs.ledger import PUBLISHED
+from jobs.ledger import published_pins
 from jobs.pins import PINNED
 from jobs.rules.catalog import EntryChange
 from jobs.settings import Settings
@@ -71,13 +71,10 @@ def _resolve(settings: Settings, name: str | None) -> int:
 
 
 def _published(settings: Settings) -> int:
-    sql = f"""
-        SELECT p.payload FROM runs p JOIN runs d ON d.run_id = p.run_id AND d.event = '{PUBLISHED}'
-        WHERE p.event = '{PINNED}' ORDER BY d.at DESC LIMIT 1"""
-    rows = query(settings.tables, sql, RUNS) if table_exists(settings.tables, RUNS) else []
-    if not rows:
+    runs = published_pins(settings.tables)
+    if not runs:
         raise MissingRequirementError("No run is published yet: name the version to compare with.")
-    return int(json.loads(rows[0]["payload"])["catalog_delta_version"])
+    return runs[0].catalog_delta_version
 
 
 def _moved(settings: Settings, catalog_version: str) -> dict[str, Any] | None:

@@ -7,10 +7,9 @@ is not rewritten.
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from jobs.rules.labels import IDENTITY
 from schemas.labels import LABEL_COLUMNS
 
-# what makes a label another one; rank, round and run are lineage of the row that stands
-_IDENTITY = ("score", "threshold", "artifact_id", "query_hash", "item_hash")
 _NAMES = LABEL_COLUMNS.names
 
 
@@ -37,7 +36,7 @@ def to_changes(
     return joined.where(~_is_kept()).select(
         "member_id",
         "qualification_id",
-        _change().alias("change"),
+        change().alias("change"),
         _reason().alias("reason"),
         "before",
         _with_since().alias("after"),
@@ -55,7 +54,7 @@ def _pins(coverage: DataFrame, prefix: str, *more: str) -> DataFrame:
 
 def _differs() -> Column:
     differs = F.col("before").isNull() | F.col("after").isNull()
-    for name in _IDENTITY:
+    for name in IDENTITY:
         differs = differs | (F.col(f"before.{name}") != F.col(f"after.{name}"))
     return differs
 
@@ -70,7 +69,8 @@ def _is_member_removed() -> Column:
     return F.coalesce(F.col("now_stop_reason") == "member_removed", F.lit(False))
 
 
-def _change() -> Column:
+def change() -> Column:
+    """Return added, removed or revised, by whether there is a `before` and an `after`."""
     return F.when(F.col("before").isNull(), "added").when(F.col("after").isNull(), "removed").otherwise("revised")
 
 

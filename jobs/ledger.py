@@ -13,6 +13,7 @@ from typing import Any
 
 from jobs.append_row import append_row
 from jobs.pins import PINNED, Pins
+from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
 from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
@@ -65,10 +66,22 @@ def publications(root: Path) -> dict[str, int]:
     One row a run; a run that changes nothing commits nothing, and holds from the version that it was compared with.
     """
     rows = query(root, f"SELECT run_id, payload FROM runs WHERE event = '{PUBLISHED}'", RUNS)
-    payloads = {row["run_id"]: json.loads(row["payload"]) for row in rows}
-    return {
-        run_id: payload["labels_version"] or payload.get("compared_with", 0) for run_id, payload in payloads.items()
-    }
+    return {row["run_id"]: publication_number(json.loads(row["payload"])) for row in rows}
+
+
+def publication_number(published: Mapping[str, Any]) -> int:
+    """Return the version of `labels` that a run committed or found to be right, by its `published` event."""
+    return int(published["labels_version"] or published.get("compared_with", 0))
+
+
+def published_pins(root: Path) -> list[Pins]:
+    """Return what the published runs pinned, the last published first; one value a run that ever published."""
+    if not table_exists(root, RUNS):
+        return []
+    sql = f"""
+        SELECT p.payload FROM runs p JOIN runs d ON d.run_id = p.run_id AND d.event = '{PUBLISHED}'
+        WHERE p.event = '{PINNED}' ORDER BY d.at DESC"""
+    return [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
 
 
 def unpublished_runs(root: Path) -> list[str]:

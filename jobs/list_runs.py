@@ -26,8 +26,9 @@ def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
         SELECT run_id, max(at) AS last FROM runs WHERE run_id IN (SELECT run_id FROM runs WHERE event = 'pinned')
         GROUP BY run_id ORDER BY last DESC LIMIT {limit}"""  # table maintenance stands in the ledger too, and pins none
     ids = [row["run_id"] for row in query(settings.tables, newest, RUNS)]
-    with_hold = [hold["run_id"] for hold in reversed(show_holds(settings.tables))]
-    return [_line(show_run(settings, run_id)) for run_id in dict.fromkeys([*ids, *with_hold])]
+    holds = {hold["run_id"]: hold for hold in show_holds(settings.tables)}
+    run_ids = dict.fromkeys([*ids, *reversed(holds)])
+    return [_line(_shown(settings, run_id, holds.get(run_id))) for run_id in run_ids]
 
 
 def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
@@ -36,6 +37,11 @@ def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
     Raises:
         MissingRequirementError: there is no such run.
     """
+    hold = next((hold for hold in show_holds(settings.tables) if hold["run_id"] == run_id), None)
+    return _shown(settings, run_id, hold)
+
+
+def _shown(settings: Settings, run_id: str, hold: dict[str, Any] | None) -> dict[str, Any]:
     sql = f"SELECT event, attempt, at, payload FROM runs WHERE run_id = {literal(run_id)} ORDER BY at"
     rows = query(settings.tables, sql, RUNS)
     if not rows:
@@ -50,7 +56,7 @@ def show_run(settings: Settings, run_id: str) -> dict[str, Any]:
         "pins": next((event["payload"] for event in events if event["event"] == PINNED), {}),
         "events": [event for event in events if event["event"] != PINNED],
         "report": json.loads(report.read_text()) if report.exists() else None,
-        "hold": next((hold for hold in show_holds(settings.tables) if hold["run_id"] == run_id), None),
+        "hold": hold,
     }
 
 

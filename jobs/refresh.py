@@ -9,11 +9,11 @@ from typing import Any
 
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.inputs import usable_profiles, with_profile_hash
+from jobs.ledger import published_pins
 from jobs.local.airflow_home import migrate, started_airflow
 from jobs.local.connect_server import connect_server
-from jobs.pins import PINNED, run_id_of
+from jobs.pins import run_id_of
 from jobs.retrieve_candidates import to_sections
-from jobs.run_ledger import newest_runs
 from jobs.settings import CHECKOUT, Settings
 from jobs.spark_session import delta_jars, spark_session
 from jobs.table_admin import current_version
@@ -23,7 +23,6 @@ from mis_scoring.core.errors import DataError
 from mis_scoring.ray_data.session import ray_session
 from schemas.catalog import CATALOG
 from schemas.profiles import PROFILES
-from schemas.runs import RUNS
 
 log = logging.getLogger(__name__)
 
@@ -109,17 +108,15 @@ def _ray(settings: Settings, *, is_shared: bool) -> Iterator[str]:
 
 def _may_score(settings: Settings) -> bool:
     """Whether profiles, catalog or K are others than the last published run's; the plan knows more, but comes later."""
-    root = settings.tables
-    runs = newest_runs(root, limit=20) if table_exists(root, RUNS) else []
-    last = next((run for run in runs if run.state == "published"), None)
-    if last is None:
+    root, published = settings.tables, published_pins(settings.tables)
+    if not published:
         return True
-    pinned = [last.of(PINNED)[name] for name in ("profiles_delta_version", "catalog_delta_version")]
-    return [*pinned, last.of(PINNED)["candidates_per_member"]] != [
+    last = published[0]
+    return (last.profiles_delta_version, last.catalog_delta_version, last.candidates_per_member) != (
         current_version(root, PROFILES),
         current_version(root, CATALOG),
         settings.candidates_per_member,
-    ]
+    )
 
 
 def _job_env(settings: Settings, connect_url: str, ray_address: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from jobs.coverage import of_published_runs, to_published
+from jobs.label_diff import change
 from jobs.labels_commit import LabelsBase
 from jobs.ledger import publications
 from jobs.pins import Pins
@@ -118,7 +119,6 @@ def to_changes(changes: DataFrame, labels: DataFrame, members: DataFrame, entrie
     now = labels.select("member_id", "qualification_id", F.struct(*LABEL_COLUMNS.names).alias("before"))
     joined = target.join(now, ["member_id", "qualification_id"], "left").join(active, "qualification_id", "left")
     found = joined.withColumn("after", F.when(F.col("is_active"), F.col("then")))
-    change = F.when(F.col("before").isNull(), "added").when(F.col("after").isNull(), "removed").otherwise("revised")
     return found.where(~F.col("before").eqNullSafe(F.col("after"))).select(
-        "member_id", "qualification_id", change.alias("change"), F.lit("rollback").alias("reason"), "before", "after"
+        "member_id", "qualification_id", change().alias("change"), F.lit("rollback").alias("reason"), "before", "after"
     )

@@ -1,16 +1,14 @@
 """How far members got in the last run that a plan can be compared with; by delta-rs, without Spark."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.ledger import PUBLISHED
-from jobs.pins import PINNED, Pins
+from jobs.ledger import published_pins
+from jobs.pins import Pins
 from jobs.rules.forecast import Survival
 from jobs.rules.survival import EveryoneGoesOn, RoundHistory, SurvivalOf
 from jobs.table_reader import literal, query
 from schemas.round_outcomes import ROUND_OUTCOMES
-from schemas.runs import RUNS
 
 ENOUGH_MEMBERS = 50  # as many as a pilot would take; fewer say little of the others
 
@@ -47,16 +45,12 @@ def experience_of(root: Path, pins: Pins) -> Experience:
 
 def _comparable_run(root: Path, pins: Pins) -> tuple[str, bool] | None:
     """Return the newest published run with the run's N and enough members; one of the same artifact goes first."""
-    sql = f"""
-        SELECT p.run_id, p.payload FROM runs p JOIN runs d ON d.run_id = p.run_id AND d.event = '{PUBLISHED}'
-        WHERE p.event = '{PINNED}' ORDER BY d.at DESC"""
-    pinned = {row["run_id"]: json.loads(row["payload"]) for row in query(root, sql, RUNS)}
     counts = "SELECT run_id FROM round_outcomes WHERE round = 0 GROUP BY run_id HAVING count(*) >= "
     large = {row["run_id"] for row in query(root, counts + str(ENOUGH_MEMBERS), ROUND_OUTCOMES)}
     found = [
-        (run_id, then["artifact_id"] == pins.artifact_id)
-        for run_id, then in pinned.items()
-        if run_id in large and then["candidates_per_round"] == pins.candidates_per_round
+        (then.run_id, then.artifact_id == pins.artifact_id)
+        for then in published_pins(root)
+        if then.run_id in large and then.candidates_per_round == pins.candidates_per_round
     ]
     return next((run for run in found if run[1]), found[0] if found else None)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.ledger import PUBLISHED
+from jobs.ledger import PUBLISHED, publication_number
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.errors import DataError
 from schemas.runs import RUNS
@@ -91,9 +91,8 @@ def publications(reader: Reader) -> list[Publication]:
 
 
 def _publication(run_id: str, at: datetime, payload: dict[str, Any]) -> Publication:
-    version = payload["labels_version"]
-    number = payload.get("compared_with", 0) if version is None else version
-    return Publication(run_id=run_id, number=number, has_commit=version is not None, at=at)
+    has_commit = payload["labels_version"] is not None
+    return Publication(run_id=run_id, number=publication_number(payload), has_commit=has_commit, at=at)
 
 
 def _time(reader: Reader, as_of: str) -> datetime:

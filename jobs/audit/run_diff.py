@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from jobs.audit.moment import Moment, moment_of
+from jobs.audit.moment import moment_of
+from jobs.rules.labels import IDENTITY
 from jobs.settings import Settings
 from jobs.table_reader import Reader, literal
 from schemas.label_changes import LABEL_CHANGES
 
-_IDENTITY = ("score", "threshold", "artifact_id", "query_hash", "item_hash")  # as `jobs.rules.labels.Label`
 _OPPOSITE = {"added": "removed", "removed": "added", "revised": "revised"}
 
 
@@ -24,7 +24,7 @@ def run_diff(settings: Settings, run_a: str, run_b: str, *, limit: int = 100) ->
         DataError: one of them is no published run.
     """
     reader = Reader(settings.tables)
-    a, b = _after(reader, run_a), _after(reader, run_b)
+    a, b = moment_of(reader, run_a), moment_of(reader, run_b)
     is_turned = len(a.publications) > len(b.publications)
     older, newer = (b, a) if is_turned else (a, b)
     between = [run_id for run_id in newer.publications if run_id not in older.publications]
@@ -45,14 +45,10 @@ def run_diff(settings: Settings, run_a: str, run_b: str, *, limit: int = 100) ->
     }
 
 
-def _after(reader: Reader, run_id: str) -> Moment:
-    return moment_of(reader, run_id)
-
-
 def _net(between: list[str]) -> str:
     """Return the start of a query: WITH differs, one row a label whose first `before` and last `after` differ."""
     places = ", ".join(f"({literal(run_id)}, {place})" for place, run_id in enumerate(between))
-    same = " AND ".join(f"before.{name} = after.{name}" for name in _IDENTITY)
+    same = " AND ".join(f"before.{name} = after.{name}" for name in IDENTITY)
     return f"""
         WITH places(run_id, place) AS (VALUES {places}),
         net AS (

@@ -1,6 +1,6 @@
 """What a run changes of one label, and why."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from jobs.rules.standing import MemberPins
@@ -17,6 +17,9 @@ class Label:
     artifact_id: str
     query_hash: str
     item_hash: str
+
+
+IDENTITY = tuple(field.name for field in fields(Label))  # the columns of `labels` by which two rows are one label
 
 
 @dataclass(frozen=True, kw_only=True)
