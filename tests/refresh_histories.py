@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jobs.rules.labels import Label
 from jobs.rules.rollback import ROLLBACK
-from tests.refresh_model import CatalogEntry, Labeler, Profile, Rollback, Run, Store
+from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
+from tests.rollback_model import Rollback
 
 TEXTS = ("nurse", "welder", "singer", "coder")  # few, so that changes are taken back as well
 ITEMS = ("nursing", "welding", "singing", "coding", "baking", "driving")

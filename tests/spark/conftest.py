@@ -1,5 +1,7 @@
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -7,6 +9,7 @@ from pyspark.sql import SparkSession
 from jobs.labeler.registry import register
 from jobs.settings import Settings
 from jobs.spark_session import spark_session
+from mis_scoring.core.artifact import LabelerArtifact
 from tests.tiny_labeler import write_tiny_labeler
 from tests.world import World, settings_under
 
@@ -50,6 +53,14 @@ def registry(tmp_path_factory: pytest.TempPathFactory, labeler: Path) -> Setting
     settings = settings_under(tmp_path_factory.mktemp("mlflow"))
     register(settings, labeler, alias=settings.labeler_alias)
     return settings
+
+
+def register_variant(registry: Settings, labeler: Path, folder: Path, alias: str, **changes: Any) -> str:
+    """Register the labeler with another threshold or round rule, from a new folder; returns the alias."""
+    shutil.copytree(labeler, folder)
+    LabelerArtifact.load(labeler).with_changes(**changes).save(folder)
+    register(registry, folder, alias=alias)
+    return alias
 
 
 @pytest.fixture

@@ -13,12 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import run_job
-from jobs.labeler.registry import register
 from jobs.run_job import SPARK_JOBS, parse_params
 from jobs.settings import Settings
-from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.rounds import RoundRule
-from tests.spark.conftest import CATALOG_TEXTS
+from tests.spark.conftest import CATALOG_TEXTS, register_variant
 from tests.world import World, settings_under, shares_a_word
 
 TEXTS = ("nursing and baking", "welding and singing", "painting, baking, singing", "long walks")
@@ -30,14 +28,8 @@ KINDS = ("daily_incremental", "catalog_backfill", "weekly_full")
 @pytest.fixture(scope="session")
 def steady(registry: Settings, labeler: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The alias of a labeler with one round that stops nobody: what it labels can be said without retrieval."""
-    folder = tmp_path_factory.mktemp("steady") / "labeler"
-    folder.mkdir()
-    for file in labeler.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
     rule = RoundRule(candidates_per_round=len(ENTRIES), stop_below=0.0)
-    LabelerArtifact.load(labeler).with_changes(round_rule=rule).save(folder)
-    register(registry, folder, alias="steady")
-    return "steady"
+    return register_variant(registry, labeler, tmp_path_factory.mktemp("steady") / "labeler", "steady", round_rule=rule)
 
 
 class History:

@@ -13,14 +13,12 @@ from pyspark.sql import SparkSession
 
 from jobs.artifact_folder import load_artifact
 from jobs.catalog_diff import catalog_diff
-from jobs.labeler.registry import register
 from jobs.settings import Settings
 from jobs.table_reader import pins_of
-from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.readout import margin_of
 from mis_scoring.core.rounds import RoundRule
-from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS, register_variant
 from tests.world import World, settings_under, shares_a_word
 
 Pair = tuple[str, str]  # hashes of query and item
@@ -103,22 +101,11 @@ def seen(
     found["diff"] = catalog_diff(
         world.settings, str(pins_of(world.settings.tables, found["retired"].run_id).catalog_version)
     )
-    alias = register_laxer(registry, labeler, home)
+    stops_nobody = RoundRule(candidates_per_round=4, stop_below=0.0)  # every round of everyone is needed
+    alias = register_variant(registry, labeler, home / "laxer", "laxer", round_rule=stops_nobody)
     world.settings = world.settings.model_copy(update={"labeler_alias": alias})
     found["laxer"] = refresh(world, "laxer", kind="weekly_full")
     return found
-
-
-def register_laxer(registry: Settings, labeler: Path, home: Path) -> str:
-    """Register the labeler with a round rule that stops nobody: every round of everyone is needed."""
-    folder = home / "laxer"
-    folder.mkdir()
-    for file in labeler.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    rule = RoundRule(candidates_per_round=4, stop_below=0.0)
-    LabelerArtifact.load(labeler).with_changes(round_rule=rule).save(folder)
-    register(registry, folder, alias="laxer")
-    return "laxer"
 
 
 RUNS = ("first", "retired", "changed", "laxer")

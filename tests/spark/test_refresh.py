@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.labeler.registry import register
 from jobs.settings import Settings
-from mis_scoring.core.artifact import LabelerArtifact
 from schemas.labels import LABELS
-from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS, register_variant
 from tests.world import World, settings_under
 
 
@@ -68,20 +66,13 @@ def runs(
     seen["wider"] = look(world, world.refresh("wider"))
     seen["wider"].extra["new_judgments"] = len(world.rows("judgments")) - n_judged
 
-    world.settings = world.settings.model_copy(update={"labeler_alias": register_stricter(registry, labeler, home)})
+    # a margin of 2 does not reach it
+    stricter = register_variant(
+        registry, labeler, home / "stricter", "stricter", threshold=0.95
+    )  # a margin of 2 is less
+    world.settings = world.settings.model_copy(update={"labeler_alias": stricter})
     seen["stricter"] = look(world, world.refresh("stricter"))
     return seen
-
-
-def register_stricter(registry: Settings, labeler: Path, home: Path) -> str:
-    """Register the labeler with a threshold that a margin of 2 does not reach; returns its alias."""
-    folder = home / "stricter"
-    folder.mkdir()
-    for file in labeler.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    LabelerArtifact.load(labeler).with_changes(threshold=0.95).save(folder)
-    register(registry, folder, alias="stricter")
-    return "stricter"
 
 
 def test_the_published_labels_are_the_accepted_pairs(runs: dict[str, Seen]) -> None:

@@ -12,7 +12,8 @@ import pytest
 from jobs.rules import catalog, hold, revocation, scope, standing
 from jobs.rules.standing import MemberPins, Published
 from tests.refresh_histories import ITEMS, History
-from tests.refresh_model import CatalogEntry, Labeler, Profile, Rollback, Run, Store
+from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
+from tests.rollback_model import Rollback
 
 PROFILES, CATALOG, LABELER = ("profile",), ("profile", "catalog"), ("profile", "profile", "catalog", "labeler")
 
