@@ -82,8 +82,9 @@ def draw_request(seed: int, item_lengths: Sequence[int], *, query_tokens: int = 
     return query, list(items)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
+    """A Chromium; Playwright keeps an event loop running in this thread for as long as the fixture lives."""
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium")
