@@ -89,7 +89,7 @@ def browser() -> "Iterator[Browser]":
 
     chromium = shutil.which("chromium")
     if chromium is None:
-        pytest.skip("no Chromium: infra/local/install_chromium.sh installs it, as root")
+        pytest.skip("no Chromium: infra/local/install_debian_packages.sh installs it, as root")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium)
         yield launched
