@@ -22,6 +22,21 @@ ROW_MULTIPLE = 16
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The largest forward.
+
+    Attributes:
+        max_tokens: of all its requests; max_items: of all of them; max_parts: requests.
+        max_item_tokens: of one item; the tables of attention tiles grow with it.
+    """
+
+    max_tokens: int
+    max_items: int
+    max_parts: int
+    max_item_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """A request, or as many of its items as fit into one forward pass.
 
@@ -48,12 +63,12 @@ class Part:
 
 
 def parts_of(
-    query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens, *, max_tokens: int, max_items: int
+    query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens, limits: Limits
 ) -> list[Part]:
     """Split a request, in order, into as few parts as their lengths allow; each computes the query again."""
     head = np.asarray(query, np.int32)
     parts = []
-    for chunk in split_items(len(query), [len(item) for item in items], max_tokens=max_tokens, max_items=max_items):
+    for chunk in split_items(len(query), [len(item) for item in items], limits):
         chosen = items[chunk]
         parts.append(
             Part(
@@ -66,20 +81,18 @@ def parts_of(
     return parts
 
 
-def split_items(
-    query_tokens: int, item_tokens: Sequence[int], *, max_tokens: int, max_items: int
-) -> Iterator[slice]:
+def split_items(query_tokens: int, item_tokens: Sequence[int], limits: Limits) -> Iterator[slice]:
     """Yield the items of each part.
 
     Raises:
         DataError: an item does not fit into a forward with the query alone.
     """
-    for chunk in split_round(query_tokens, item_tokens, max_request_tokens=max_tokens):
-        for start in range(chunk.start, chunk.stop, max_items):
-            yield slice(start, min(start + max_items, chunk.stop))
+    for chunk in split_round(query_tokens, item_tokens, max_request_tokens=limits.max_tokens):
+        for start in range(chunk.start, chunk.stop, limits.max_items):
+            yield slice(start, min(start + limits.max_items, chunk.stop))
 
 
-def choose_parts(waiting: Sequence[Part], *, token_budget: int, max_items: int, max_parts: int) -> list[int]:
+def choose_parts(waiting: Sequence[Part], limits: Limits, *, token_budget: int) -> list[int]:
     """Return which of the waiting parts go into the next forward: the oldest, then whatever still fits, in order.
 
     One that is longer than the budget goes alone, so none waits for ever.
@@ -87,11 +100,11 @@ def choose_parts(waiting: Sequence[Part], *, token_budget: int, max_items: int, 
     chosen: list[int] = []
     tokens = items = 0
     for place, part in enumerate(waiting):
-        fits = tokens + part.n_tokens <= token_budget and items + part.n_items <= max_items
+        fits = tokens + part.n_tokens <= token_budget and items + part.n_items <= limits.max_items
         if not chosen or fits:
             chosen.append(place)
             tokens, items = tokens + part.n_tokens, items + part.n_items
-        if len(chosen) == max_parts or tokens >= token_budget:
+        if len(chosen) == limits.max_parts or tokens >= token_budget:
             break
     return chosen
 
@@ -177,10 +190,10 @@ def plan_forward(parts: Sequence[Part]) -> ForwardPlan:
     n_items = np.asarray([part.n_items for part in parts])
     query_starts = _starts(query_tokens, 0)
     item_starts = _starts(item_tokens, int(query_starts[-1]))
-    segment_starts = np.repeat(np.concatenate([query_starts[:-1], item_starts[:-1]]), [*query_tokens, *item_tokens])
+    lengths = np.concatenate([query_tokens, item_tokens])
+    segment_starts = np.repeat(np.concatenate([query_starts[:-1], item_starts[:-1]]), lengths)
     before = np.concatenate([np.zeros(len(parts), np.int32), np.repeat(query_tokens, n_items)])
-    positions = np.arange(len(segment_starts), dtype=np.int32) - segment_starts
-    positions += np.repeat(before, [*query_tokens, *item_tokens])
+    positions = np.arange(len(segment_starts), dtype=np.int32) - segment_starts + np.repeat(before, lengths)
     queries, items = ([part.token_ids[: part.query_tokens] for part in parts], [_items_of(part) for part in parts])
     return ForwardPlan(
         token_ids=np.concatenate([*queries, *items]),

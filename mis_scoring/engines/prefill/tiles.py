@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mis_scoring.engines.prefill.plan import ForwardPlan, Ints
+from mis_scoring.engines.prefill.plan import ForwardPlan, Ints, Limits
 
 TILE_ROWS = 128
 KEY_BLOCK = 64
@@ -159,3 +159,13 @@ def enumerate_runs(lengths: npt.NDArray[np.integer]) -> tuple[Indexes, Indexes]:
     """Return, for runs of these lengths one after the other, each place's run and its number inside it."""
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def table_words(limits: Limits, group: int) -> int:
+    """Return an upper bound of the words of both tables of any forward within the limits."""
+    n_tiles = limits.max_tokens * group // TILE_ROWS + 2 * limits.max_parts
+    n_readout_tiles = limits.max_items * group // TILE_ROWS + limits.max_parts
+    inside = limits.max_tokens // KEY_BLOCK + limits.max_items  # blocks of items that lie in one tile each
+    across = n_tiles * (limits.max_item_tokens // KEY_BLOCK + 3)  # those of one more stretch for every tile
+    n_blocks = inside + across + 2 * (inside + n_readout_tiles)
+    return 6 * (n_tiles + n_readout_tiles) + 4 * n_blocks
