@@ -140,14 +140,14 @@ class Ring:
         self.v_empty = v_empty
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["n_work"])
 def attend_packed(
     keys, values, key_halves, value_halves, queries, query_stride, out, out_stride, out_factor, segment_starts,
     positions, row_tokens, own_blocks, tiles, n_work, rotary, query_norm, eps, log2_scale,
     KV_HEADS: gl.constexpr, GROUP: gl.constexpr, IS_READOUT: gl.constexpr, HAS_NORM: gl.constexpr,
     CONSUMER_REGISTERS: gl.constexpr, PRODUCER_REGISTERS: gl.constexpr,
 ):  # fmt: skip
-    """See `attention.hopper.launch` for the arguments."""
+    """See `attention.hopper` for the arguments."""
     job = Job(
         queries, query_stride, out, out_stride, out_factor, segment_starts, positions, row_tokens, own_blocks, tiles,
         n_work, rotary, query_norm, eps, log2_scale, KV_HEADS, GROUP, IS_READOUT, HAS_NORM,
