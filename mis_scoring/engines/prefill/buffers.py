@@ -14,11 +14,7 @@ Columns = Mapping[str, tuple[int, torch.dtype]]
 
 @dataclass(frozen=True, kw_only=True)
 class RowBuffers:
-    """Activations, a row a token or an item; where linears are in e4m3, `quantised`, `scales` and `delta` too.
-
-    Zeros at first, and after a forward that failed: a key that nobody sees still meets a weight of zero, and zero times
-    what is not finite would spread.
-    """
+    """Activations, a row a token or an item; where linears are in e4m3, `quantised`, `scales` and `delta` too."""
 
     x: torch.Tensor
     normed: torch.Tensor
@@ -37,11 +33,6 @@ class RowBuffers:
     def first(self, n_rows: int) -> "RowBuffers":
         """Return views of the first rows."""
         return RowBuffers(**{name: part[:n_rows] for name, part in self._parts().items()})
-
-    def clear(self) -> None:
-        """Forget everything."""
-        for part in self._parts().values():
-            part.zero_()
 
     def input_of(self, linear: Linear) -> Rows:
         """Return where the norm before a linear writes."""

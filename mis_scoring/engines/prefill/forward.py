@@ -14,6 +14,7 @@ from mis_scoring.engines.prefill.kernels.interface import Kernels
 from mis_scoring.engines.prefill.layout import LayerWeights, Linear, Weights
 from mis_scoring.engines.prefill.rows import CHECKS_OF_A_LAYER, Alarm, Rows
 from mis_scoring.engines.prefill.shape import DecoderShape
+from mis_scoring.engines.prefill.tiles import KEY_BLOCK
 
 Delta = torch.Tensor | None  # what is still to be added to x
 
@@ -49,16 +50,21 @@ class Forward:
     def run(self, plan: DevicePlan, answers: Answers) -> None:
         """Score a plan; on a GPU the work is queued when this returns."""
         rows = self.tokens.first(plan.host.n_rows)
+        self._forget(plan)
         self.kernels.gather(self.weights.embedding, plan.arrays["token_ids"], rows.x)
         delta: Delta = None
         for number, layer in enumerate(self.weights.layers[:-1]):
             delta = self._layer(number, layer, rows, delta, plan, answers)
         self._last_layer(rows, delta, plan, answers)
 
-    def clear(self) -> None:
-        """Forget what a forward wrote that had values which are not finite."""
-        self.tokens.clear()
-        self.readout.clear()
+    def _forget(self, plan: DevicePlan) -> None:
+        """Zero what this forward reads and does not write.
+
+        A key that nobody sees still meets a weight of zero, and zero times a NaN of an earlier forward would be one.
+        """
+        host = plan.host
+        self.tokens.attended[host.n_tokens : host.n_rows].view(torch.uint8).zero_()  # padding: in no tile
+        self.tokens.heads[host.n_rows : host.n_rows + KEY_BLOCK].zero_()  # the end of the last key block
 
     def _layer(
         self, number: int, layer: LayerWeights, rows: RowBuffers, delta: Delta, plan: DevicePlan, answers: Answers

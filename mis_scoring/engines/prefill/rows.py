@@ -52,3 +52,8 @@ def name_of_check(number: int, n_layers: int) -> str:
     """Return where a check looks, in words."""
     layer, check = divmod(number, len(CHECKS_OF_A_LAYER))
     return f"layer {layer}, {CHECKS_OF_A_LAYER[check]}" if layer < n_layers else "the last hidden state"
+
+
+def is_over_items(number: int, n_layers: int) -> bool:
+    """Return whether a check's rows are the items' last tokens: the last layer's MLP, and what follows."""
+    return number >= n_layers * len(CHECKS_OF_A_LAYER) - 1

@@ -262,7 +262,7 @@ def _query_rows(job, work, WARPGROUP: gl.constexpr, layout: gl.constexpr):
     token = (row + place) // job.GROUP
     head = (work % job.KV_HEADS) * job.GROUP + (row + place) % job.GROUP
     column = gl.arange(0, HALF_DIM, layout=gl.SliceLayout(0, layout))
-    at_row = job.queries + token[:, None].to(gl.int64) * job.query_stride + head[:, None] * HEAD_DIM + column[None, :]
+    at_row = job.queries + token[:, None] * job.query_stride + head[:, None] * HEAD_DIM + column[None, :]
     low = gl.load(at_row, is_row[:, None], 0.0)
     high = gl.load(at_row + HALF_DIM, is_row[:, None], 0.0)
     if job.IS_READOUT:
@@ -403,5 +403,5 @@ def _consume(job, ring, WARPGROUP: gl.constexpr):
         place = WARPGROUP * GROUP_ROWS + gl.arange(0, GROUP_ROWS, layout=gl.SliceLayout(1, ROWS))
         column = gl.arange(0, HEAD_DIM, layout=gl.SliceLayout(0, ROWS))
         head = (work % job.KV_HEADS) * job.GROUP + (row + place) % job.GROUP
-        at = job.out + ((row + place) // job.GROUP)[:, None].to(gl.int64) * job.out_stride
+        at = job.out + ((row + place) // job.GROUP)[:, None] * job.out_stride
         gl.store(at + head[:, None] * HEAD_DIM + column[None, :], found, (place < n_rows)[:, None])

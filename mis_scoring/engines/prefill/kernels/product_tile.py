@@ -35,7 +35,7 @@ def product_tile(*, hidden: int, is_fp8: bool, capability: int) -> ProductTile:
     """
     depth = 128 if is_fp8 else 64
     if capability < 90:
-        return ProductTile(rows=128, columns=128, depth=depth // 2, stages=3, warps=4, group=8, per_sm=1)
+        return ProductTile(rows=128, columns=128, depth=depth // 2, stages=3, warps=8, group=8, per_sm=1)
     if is_fp8 and hidden <= 1024:  # short sums: two small programs hide each other's ends
         return ProductTile(rows=128, columns=128, depth=depth, stages=3, warps=4, group=16, per_sm=2)
     return ProductTile(rows=128, columns=MOST_COLUMNS, depth=depth, stages=3, warps=8, group=8, per_sm=1)
