@@ -124,7 +124,8 @@ class PrefillEngine:
 
         with torch.inference_mode():
             faults = product_faults(self._runner.forward, self._limits)
-        faults += company_faults(self._runner.score, self._limits, vocab_size=self._vocab_size)
+        sizes = {"max_prompt": self.max_tokens, "vocab_size": self._vocab_size}
+        faults += company_faults(self._runner.score, self._limits, **sizes)
         for fault in faults:
             log.warning("engine 'prefill' does not keep a pair's bits here, the tie rule decides: %s", fault)
         return f"withdrawn ({len(faults)} checks)" if faults else "verified"

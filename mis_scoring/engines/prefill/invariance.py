@@ -42,10 +42,12 @@ def product_faults(forward: Forward, limits: Limits) -> list[str]:
     return faults
 
 
-def company_faults(score: Score, limits: Limits, *, vocab_size: int, seed: int = 0) -> list[str]:
+def company_faults(
+    score: Score, limits: Limits, *, max_prompt: int, vocab_size: int, seed: int = 0
+) -> list[str]:
     """Return how known pairs differ from themselves alone: permuted, in part, with other requests; one sentence each."""
     draw = np.random.default_rng(seed)
-    requests = [_draw_request(draw, limits, vocab_size, n) for n in (744, 17, 300, 64)]
+    requests = [_draw_request(draw, limits, max_prompt, vocab_size, n) for n in (744, 17, 300, 64)]
     alone = [score([request]) for request in requests]
     faults = []
     for number in range(8):
@@ -131,12 +133,14 @@ def _bits(values: torch.Tensor) -> torch.Tensor:
     return values.view({1: torch.uint8, 2: torch.int16, 4: torch.int32}[values.element_size()])
 
 
-def _draw_request(draw: np.random.Generator, limits: Limits, vocab_size: int, query_tokens: int) -> Part:
+def _draw_request(
+    draw: np.random.Generator, limits: Limits, max_prompt: int, vocab_size: int, query_tokens: int
+) -> Part:
     lengths = [*draw.integers(4, 41, 60), 1, 150, 33, 64]
     share = limits.max_tokens // 8  # four requests, half of each its query
-    short = np.asarray([length for length in lengths if length <= limits.max_item_tokens], np.int32)
+    short = np.asarray([length for length in lengths if length <= min(limits.max_item_tokens, max_prompt // 2)], np.int32)
     item_tokens = short[np.cumsum(short) <= share][: limits.max_items // 4]
-    n_query = min(query_tokens, share)
+    n_query = min(query_tokens, share, max_prompt // 2)
     token_ids = draw.integers(0, vocab_size, n_query + int(item_tokens.sum())).astype(np.int32)
     return Part(token_ids=token_ids, query_tokens=n_query, item_tokens=item_tokens, label_ids=(1, 2))
 
