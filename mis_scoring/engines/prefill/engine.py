@@ -60,7 +60,7 @@ class PrefillEngine:
             self._runner = DecoderRunner(checkpoint_dir, shape, settings, profile)
         self._limits, self._vocab_size = self._runner.limits, shape.vocab_size
         self.max_tokens: int = min(shape.max_positions, self._limits.max_tokens)
-        self.rounding = settings.rounding if settings.dtype == "bfloat16" else 1e-4
+        self.rounding = settings.expected_rounding
         self.n_concurrent = settings.n_concurrent
         self._invariance = self._verified()
         self.batch_invariant: bool = self._invariance == "verified"

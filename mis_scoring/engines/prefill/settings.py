@@ -10,7 +10,7 @@ from mis_scoring.engines.prefill.fp8 import ALL, MLP, NO_QUANTISATION
 DTYPES = ("bfloat16", "float32")
 ATTENTIONS = ("auto", "hopper", "portable", "reference", "tiled")
 MOST_TOKENS = 98_304  # of a forward: as far as products were compared, and where 32 bits still hold an offset
-_POSITIVE = ("max_forward_tokens", "token_budget", "max_items", "max_item_tokens", "n_concurrent", "rounding")
+_POSITIVE = ("max_forward_tokens", "token_budget", "max_items", "max_item_tokens", "n_concurrent")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class PrefillSettings:
         max_items: of a forward; max_item_tokens: of an item.
         memory_share: of the free memory at the start, for all buffers together: a bound.
         n_concurrent: requests under way, so that the next forward is ready when one ends.
-        rounding: how far a margin may be from another engine's in a 16-bit dtype.
+        rounding: how far a margin may be from that of another engine in 16 bits; None: what the dtype explains.
         verify: check at the start that a pair's bits do not depend on its company; False: it is not claimed.
     """
 
@@ -41,7 +41,7 @@ class PrefillSettings:
     max_item_tokens: int = 8_192
     memory_share: float = 0.5
     n_concurrent: int = 16
-    rounding: float = 0.125
+    rounding: float | None = None
     verify: bool = True
 
     def __post_init__(self) -> None:
@@ -66,6 +66,15 @@ class PrefillSettings:
         """Whether it runs on a GPU."""
         return self.device != "cpu"
 
+    @property
+    def expected_rounding(self) -> float:
+        """What the canary tolerates against another engine; of fp8 no labeler's own figure is known before its gate."""
+        if self.rounding is not None:
+            return self.rounding
+        if self.quantisation != NO_QUANTISATION:
+            return 1.0
+        return 0.125 if self.dtype == "bfloat16" else 1e-4
+
     def _faults(self) -> list[str]:
         chosen = {"dtype": DTYPES, "quantisation": (NO_QUANTISATION, MLP, ALL), "attention": ATTENTIONS}
         faults = [
@@ -78,6 +87,8 @@ class PrefillSettings:
             faults.append(f"device is {self.device!r}; known: cpu, cuda (CUDA_VISIBLE_DEVICES chooses one)")
         if self.dtype == "float32" and self.is_gpu:
             faults.append("dtype is 'float32'; a GPU's kernels compute in bfloat16")
+        if self.rounding is not None and not self.rounding > 0:
+            faults.append(f"rounding is {self.rounding!r}; it must be above 0")
         if not 0 < self.memory_share < 1:
             faults.append(f"memory_share is {self.memory_share!r}; it must lie between 0 and 1")
         if self.max_forward_tokens > MOST_TOKENS:
