@@ -14,7 +14,6 @@ from mis_scoring.core.errors import EngineError, MissingScoreError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray, margins
 
-
 IN_COMPANY = ("permuted", "poisoned neighbour", "duplicated")
 
 

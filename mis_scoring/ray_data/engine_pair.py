@@ -27,7 +27,8 @@ def load_engines(name: str, folder: Path, *, threads: int, options: Mapping[str,
     """Return engine and reference of a checkpoint folder.
 
     `module:function` names an own factory: called with the folder, `threads` and the options, it returns both. The
-    reference of an engine on a GPU is torch on it, in the same dtype: another code, and a pair's bits depend on it alone.
+    reference of an engine on a GPU is torch on the same one, in the same dtype: another code, and a pair's bits depend
+    on it alone.
 
     Raises:
         DataError: there is no such engine, or it has no such option.

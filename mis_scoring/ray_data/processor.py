@@ -28,7 +28,9 @@ class SGLangScoreProcessorConfig(ProcessorConfig):
     answers: tuple[str, str] | None = Field(None, description="YES and NO, each one token at the answer position")
     engine: str = Field("cascade", description="a name of mis_scoring.engines.registry, or module:function")
     engine_threads: int = Field(2, ge=1)
-    engine_options: dict[str, Any] = Field({}, description="of the engine, as those of SGLangSettings and PrefillSettings")
+    engine_options: dict[str, Any] = Field(
+        {}, description="of the engine, as those of SGLangSettings and PrefillSettings"
+    )
     engines: tuple[str, ...] = Field((), description="named engines to be a client of; empty: the stage owns its own")
     gpus_per_engine: float = Field(0.0, ge=0)
     cpus_per_actor: float = Field(0.2, gt=0)

@@ -31,7 +31,8 @@ class ScoreSpec:
     Attributes:
         artifact_folder: checkpoint and tokenizer, at the same path wherever an actor runs.
         engine: a name of `mis_scoring.engines.registry`, or `module:function` (see `engine_pair`).
-        engine_options: of its constructor besides `threads`, by name; none may change a score but `dtype` and `quantisation`.
+        engine_options: of its constructor besides `threads`, by name; none of them may change a score but `dtype` and
+            `quantisation`.
         threshold: the cut that the tie rule watches.
         tie_eps: 0 turns the tie rule off.
     """
@@ -145,7 +146,7 @@ def require_profile(artifact: LabelerArtifact, engine: str, options: Mapping[str
     if ":" not in engine and asked != defined:
         raise DataError(
             f"engine {engine!r} is asked for quantisation {asked!r}, but artifact {artifact.name!r} has scores of "
-            f"{defined!r}: they would be another scorer's. The engine's option `quantisation` must say what the artifact says"
+            f"{defined!r}: they would be another scorer's. Its option `quantisation` must be the artifact's"
         )
     ours, theirs = engine_dtype(engine, options), artifact.numeric_profile["dtype"]
     if ours not in (None, theirs):

@@ -71,9 +71,7 @@ def make_kernels(device: Device, plain: PlainKernels, tile: ProductTile) -> Plai
     return FusedKernels(**vars(plain), tile=tile, n_sms=device.n_sms)
 
 
-def make_attention(
-    settings: PrefillSettings, device: Device, shape: DecoderShape, kernels: PlainKernels
-) -> Attention:
+def make_attention(settings: PrefillSettings, device: Device, shape: DecoderShape, kernels: PlainKernels) -> Attention:
     """Return the attention of the settings.
 
     Raises:
@@ -122,8 +120,9 @@ def fitting_limits(
     bound = int(settings.memory_share * free_bytes)
     while _bytes(limits, shape, tokens, readout) > bound:
         if limits.max_tokens <= MIN_ROWS:
+            needed = _bytes(limits, shape, tokens, readout)
             raise DataError(
-                f"engine 'prefill' needs {_bytes(limits, shape, tokens, readout) / 1e9:.1f} GB for the smallest forward; "
+                f"engine 'prefill' needs {needed / 1e9:.1f} GB for the smallest forward; "
                 f"memory_share {settings.memory_share} of the {free_bytes / 1e9:.1f} GB that are free is less"
             )
         smaller = max(MIN_ROWS, limits.max_tokens * 7 // 8)

@@ -1,8 +1,8 @@
-"""Requests of several callers through one forward after the other: the host prepares the next while the device computes.
+"""Requests of several callers through one forward after the other; the host prepares one while the device computes.
 
-One thread chooses, plans and launches; one waits for answers and hands them out. Two slots: while forward n runs, n + 1
-is planned, copied and queued behind it; what arrives meanwhile waits for n + 2, so forwards fill up under load and a lone
-request goes at once.
+One thread chooses, plans and launches; one waits for answers and hands them out. Two slots: while forward n runs, n +
+1 is planned, copied and queued behind it; what arrives meanwhile waits for n + 2, so forwards fill up under load and a
+lone request goes at once.
 """
 
 import threading
@@ -119,5 +119,3 @@ class Batcher:
                 self._changed.notify()
         for _, answer in chosen:
             answer.set_exception(error)
-
-

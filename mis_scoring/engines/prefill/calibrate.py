@@ -48,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         digests=digests_of(options.out),
     )
     made.save(options.out)
-    sys.stdout.write(json.dumps({"artifact": made.name, "scorer_id": made.scorer_id, **profile.as_dict()}, indent=2) + "\n")
+    sys.stdout.write(
+        json.dumps({"artifact": made.name, "scorer_id": made.scorer_id, **profile.as_dict()}, indent=2) + "\n"
+    )
     return 0
 
 

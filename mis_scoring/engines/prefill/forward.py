@@ -117,9 +117,7 @@ class Forward:
         delta = self._mlp(layer, read, delta, at_mlp)
         self._head(read, delta, plan, answers)
 
-    def _read_out(
-        self, rows: RowBuffers, normed: Rows, read: RowBuffers, chosen: Rows, plan: DevicePlan
-    ) -> None:
+    def _read_out(self, rows: RowBuffers, normed: Rows, read: RowBuffers, chosen: Rows, plan: DevicePlan) -> None:
         index = plan.arrays["readout_tokens"]
         self.kernels.gather(rows.x, index, read.x)
         self.kernels.gather(normed.values, index, chosen.values)

@@ -60,8 +60,8 @@ def read_profile(config: Mapping[str, Any], *, quantisation: str, n_layers: int)
     if not isinstance(held, Mapping) or held.get("quantisation") != quantisation:
         found = held.get("quantisation") if isinstance(held, Mapping) else None
         raise DataError(
-            f"quantisation {quantisation!r} is asked for, but config.json has {CONFIG_KEY} {found!r}: fp8 is a scorer of "
-            "its own, made by `python -m mis_scoring.engines.prefill.calibrate` and measured by the gate"
+            f"quantisation {quantisation!r} is asked for, but config.json has {CONFIG_KEY} {found!r}: fp8 is a scorer "
+            "of its own, made by `python -m mis_scoring.engines.prefill.calibrate` and measured by the gate"
         )
     profile = Fp8Profile(**held)
     for name in ("attention_scales", "gated_scales"):

@@ -1,7 +1,7 @@
 """Whether a pair's bits depend on its company, here and now: products at many row counts, and known pairs regrouped.
 
-cuBLAS promises nothing of the kind, so the claim belongs to one chip, one driver and one set of library versions, and is
-checked on the machine that makes it, whenever an engine starts. Seconds.
+cuBLAS promises nothing of the kind, so the claim belongs to one chip, one driver and one set of library versions, and
+is checked on the machine that makes it, whenever an engine starts. Seconds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,10 +42,8 @@ def product_faults(forward: Forward, limits: Limits) -> list[str]:
     return faults
 
 
-def company_faults(
-    score: Score, limits: Limits, *, max_prompt: int, vocab_size: int, seed: int = 0
-) -> list[str]:
-    """Return how known pairs differ from themselves alone: permuted, in part, with other requests; one sentence each."""
+def company_faults(score: Score, limits: Limits, *, max_prompt: int, vocab_size: int, seed: int = 0) -> list[str]:
+    """Return how known pairs differ from themselves alone: permuted, in part, with others; one sentence each."""
     draw = np.random.default_rng(seed)
     requests = [_draw_request(draw, limits, max_prompt, vocab_size, n) for n in (744, 17, 300, 64)]
     alone = [score([request]) for request in requests]
@@ -138,7 +136,9 @@ def _draw_request(
 ) -> Part:
     lengths = [*draw.integers(4, 41, 60), 1, 150, 33, 64]
     share = limits.max_tokens // 8  # four requests, half of each its query
-    short = np.asarray([length for length in lengths if length <= min(limits.max_item_tokens, max_prompt // 2)], np.int32)
+    short = np.asarray(
+        [length for length in lengths if length <= min(limits.max_item_tokens, max_prompt // 2)], np.int32
+    )
     item_tokens = short[np.cumsum(short) <= share][: limits.max_items // 4]
     n_query = min(query_tokens, share, max_prompt // 2)
     token_ids = draw.integers(0, vocab_size, n_query + int(item_tokens.sum())).astype(np.int32)

@@ -1,8 +1,8 @@
 """Where every token of a forward pass stands: all queries first, then all items, request by request. numpy alone.
 
-Rows are filled up to a multiple of 16, and to 1,024 at least: below that cuBLAS picks products that sum in another order
-(docs/prefill-engine.md), and a pair's bits would depend on its company. Padding rows belong to no request; nothing reads
-them but the row-wise work.
+Rows are filled up to a multiple of 16, and to 1,024 at least: below that cuBLAS picks products that sum in another
+order (docs/prefill-engine.md), and a pair's bits would depend on its company. Padding rows belong to no request;
+nothing reads them but the row-wise work.
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,9 +62,7 @@ class Part:
         return len(self.item_tokens)
 
 
-def parts_of(
-    query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens, limits: Limits
-) -> list[Part]:
+def parts_of(query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens, limits: Limits) -> list[Part]:
     """Split a request, in order, into as few parts as their lengths allow; each computes the query again."""
     head = np.asarray(query, np.int32)
     parts = []

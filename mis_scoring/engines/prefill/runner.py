@@ -1,4 +1,4 @@
-"""A decoder ready to run: weights, kernels and all memory on one device; one forward after the other, from two slots."""
+"""A decoder ready to run: weights, kernels and memory on one device; one forward after the other, from two slots."""
 
 from pathlib import Path
 

@@ -22,7 +22,7 @@ class TensorFiles:
     """
 
     def __init__(self, opened: list[Any]) -> None:
-        self._file_of = {name: file for file in opened for name in file.keys()}  # noqa: SIM118: no mapping
+        self._file_of = {name: file for file in opened for name in file.keys()}  # noqa: SIM118
 
     def shapes(self) -> Shapes:
         """Return the shape of every tensor."""

@@ -1,10 +1,10 @@
 """What an attention tile computes: 128 rows of one request, a range of its query's keys, and a list of own key blocks.
 
-A row is a token and one of the heads that share a key, so that tiles are full whatever the grouping and need not respect
-items. A tile's own keys (of the items in it, or of its stretch of the query) come as blocks of two halves: 32 keys each,
-from one item, starting at a multiple of 32 of its tokens. 33 to 64 keys take a block, up to 32 take half a block and
-share it with another item of the tile. So a key has the same column modulo 32 wherever its item lies, which is what
-makes sums over a block bit-exact in any company.
+A row is a token and one of the heads that share a key, so that tiles are full whatever the grouping and need not
+respect items. A tile's own keys (of the items in it, or of its stretch of the query) come as blocks of two halves: 32
+keys each, from one item, starting at a multiple of 32 of its tokens. 33 to 64 keys take a block, up to 32 take half a
+block and share it with another item of the tile. So a key has the same column modulo 32 wherever its item lies, which
+is what makes sums over a block bit-exact in any company.
 """
 
 from dataclasses import dataclass

@@ -190,7 +190,7 @@ def test_options_are_checked_at_once(qwen3: Path) -> None:
     with pytest.raises(DataError) as caught:
         make_engine("prefill", qwen3, dtype="float16", memory_share=2, token_budget=10**6, max_forward_tokens=10**6)
     assert str(caught.value).count("\n") == 3
-    with pytest.raises(DataError, match="attention 'hopper' needs compute capability 9.0"):
+    with pytest.raises(DataError, match=r"attention 'hopper' needs compute capability 9.0"):
         make_engine("prefill", qwen3, attention="hopper", **ON_CPU)
 
 

@@ -31,7 +31,9 @@ def profiled(request: pytest.FixtureRequest, qwen3: Path, tmp_path_factory: pyte
     return request.param, folder
 
 
-def test_fp8_scores_are_near_the_models_and_not_equal(profiled: tuple[str, Path], qwen3: Path, make_engine: Make) -> None:
+def test_fp8_scores_are_near_the_models_and_not_equal(
+    profiled: tuple[str, Path], qwen3: Path, make_engine: Make
+) -> None:
     quantisation, folder = profiled
     engine = make_engine(folder, quantisation=quantisation, attention="tiled", dtype="bfloat16", verify=False)
     query, items = draw_request(9, UNEQUAL_LENGTHS)
@@ -47,13 +49,13 @@ def test_fp8_is_never_a_switch_of_the_engine_alone(profiled: tuple[str, Path], q
     quantisation, folder = profiled
     with pytest.raises(DataError, match="config.json has semlabel_fp8 None"):
         make_engine(qwen3, quantisation=quantisation)
-    with pytest.raises(DataError, match=f"semlabel_fp8 '{quantisation}'"):
+    with pytest.raises(DataError, match=rf"semlabel_fp8 '{quantisation}'"):
         make_engine(folder, quantisation=MLP if quantisation == ALL else ALL)
 
 
 def test_an_artifact_and_an_engine_of_different_quantisation_are_refused(tmp_path: Path) -> None:
     artifact = write_artifact(tmp_path / "artifact")
-    with pytest.raises(DataError, match="asked for quantisation 'fp8-mlp', but artifact .* 'none'"):
+    with pytest.raises(DataError, match=r"asked for quantisation 'fp8-mlp', but artifact .* 'none'"):
         ScoreSpec.of(artifact, tmp_path / "artifact", engine="cascade", engine_options={"quantisation": MLP})
 
 
@@ -74,7 +76,7 @@ def test_a_weight_with_rows_far_from_the_others_is_refused_by_name(
     tensors = load_file(folder / "model.safetensors")
     tensors["model.layers.1.mlp.down_proj.weight"][5] *= 1_000
     save_file(tensors, folder / "model.safetensors")
-    with pytest.raises(ArchitectureError, match="layer 1, down: row 5 is .* times as large"):
+    with pytest.raises(ArchitectureError, match=r"layer 1, down: row 5 is .* times as large"):
         make_engine(folder, quantisation=quantisation)
 
 

@@ -1,5 +1,7 @@
 """Where tokens stand: every pair once and in order, positions that are reused, forwards that are full."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,8 @@ from mis_scoring.engines.prefill.plan import Limits, Part, choose_parts, padded_
 from tests.unit.prefill.conftest import LIMITS, part_of
 
 LABELS = LabelTokens(yes=3, no=4)
-requests = st.lists(st.tuples(st.integers(1, 90), st.lists(st.integers(1, 70), min_size=1, max_size=30)), min_size=1, max_size=6)
+item_lengths = st.lists(st.integers(1, 70), min_size=1, max_size=30)
+requests = st.lists(st.tuples(st.integers(1, 90), item_lengths), min_size=1, max_size=6)
 
 
 @given(requests)
@@ -23,7 +26,7 @@ def test_a_forward_has_every_request_as_it_would_be_packed_alone(drawn: list[tup
     assert plan.n_tokens == sum(part.n_tokens for part in parts)
     for number, part in enumerate(parts):
         starts = part.query_tokens + np.cumsum([0, *part.item_tokens])
-        items = [part.token_ids[a:b].tolist() for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        items = [part.token_ids[a:b].tolist() for a, b in pairwise(starts)]
         packed = pack(part.token_ids[: part.query_tokens].tolist(), items)
         first, last = plan.part_items[number : number + 2]
         tokens = np.r_[
@@ -96,7 +99,8 @@ def test_forwards_of_the_papers_queries_are_full_and_little_of_them_is_padding()
 
 @given(st.lists(st.integers(1, 3_000), min_size=1, max_size=40), st.integers(1, 5_000))
 def test_a_forward_never_goes_over_its_budget_but_for_one_that_is_longer(lengths: list[int], budget: int) -> None:
-    waiting = [Part(token_ids=np.zeros(n, np.int32), query_tokens=1, item_tokens=np.ones(1, np.int32), label_ids=(1, 2)) for n in lengths]
+    one = {"query_tokens": 1, "item_tokens": np.ones(1, np.int32), "label_ids": (1, 2)}
+    waiting = [Part(token_ids=np.zeros(n, np.int32), **one) for n in lengths]
     chosen = choose_parts(waiting, LIMITS, token_budget=budget)
     assert chosen[0] == 0 and chosen == sorted(set(chosen))
     assert len(chosen) == 1 or sum(lengths[place] for place in chosen) <= budget

@@ -1,8 +1,8 @@
 """Attention from FlashInfer's own kernels, for NVIDIA GPUs that the Hopper kernel is not for.
 
-Three passes: queries causally; items to their query; items to themselves; the last two merged by the logs of their sums.
-How FlashInfer splits a pass depends on everything in it, so a pair's bits depend on its company. It plans on the host and
-copies by itself, so the host waits for the forward before.
+Three passes: queries causally; items to their query; items to themselves; the last two merged by the logs of their
+sums. How FlashInfer splits a pass depends on everything in it, so a pair's bits depend on its company. It plans on the
+host and copies by itself, so the host waits for the forward before.
 """
 
 from dataclasses import dataclass, field

@@ -77,9 +77,7 @@ def tile_tables(plan: ForwardPlan, group: int) -> Tables:
     return {name: part for kind, parts in named.items() for name, part in zip(TABLES[kind], parts, strict=True)}
 
 
-def _blocks(
-    tile: list[int], own_blocks: list[list[int]], tokens: torch.Tensor, items: torch.Tensor
-) -> Iterator[Block]:
+def _blocks(tile: list[int], own_blocks: list[list[int]], tokens: torch.Tensor, items: torch.Tensor) -> Iterator[Block]:
     """Yield a tile's key blocks: its own, then its query's from the end to the start."""
     prefix, n_prefix, own, n_own = tile
     half = torch.arange(HALF_BLOCK)

@@ -1,7 +1,7 @@
 """silu(rows @ gate.T) * (rows @ up.T) in one product, whose tiles hold both of a pair: gate and up come in turns.
 
-Half the output of a product and no pass over it; e4m3 outputs are converted on the way, saturating. Persistent; operands
-and result move by tensor descriptors. The order of the sums is that of the tile, whatever the number of rows.
+Half the output of a product and no pass over it; e4m3 outputs are converted on the way, saturating. Persistent;
+operands and result move by tensor descriptors. The order of the sums is that of the tile, whatever the number of rows.
 """
 
 import triton
@@ -44,7 +44,7 @@ def gated_product(
         turns = tl.permute(tl.reshape(product, (BLOCK_ROWS, 2, BLOCK_COLUMNS // 2)), (0, 2, 1))
         gate, up = tl.split(turns)
         half = 0.5 * gate  # silu(g) = g/2 (1 + tanh(g/2)): one special-function instruction, not two
-        if IS_APPROXIMATE:
+        if IS_APPROXIMATE:  # noqa: SIM108
             found = (half + half * _tanh(half)) * up
         else:
             found = (half + half * _exact_tanh(half)) * up

@@ -1,7 +1,7 @@
 """RMSNorm over each head where the model has one, then the rotation of its position; in place.
 
-For keys; the Hopper attention rotates its queries itself. FlashInfer"s rotation has no norm, and its pair with one would
-read and write the heads twice.
+For keys; the Hopper attention rotates its queries itself. FlashInfer"s rotation has no norm, and its pair with one
+would read and write the heads twice.
 """
 
 import triton

@@ -1,4 +1,4 @@
-"""x += delta; out = RMSNorm(x) * weight, in x"s dtype or as e4m3 with a scale a row; a row that is no number is reported.
+"""x += delta; out = RMSNorm(x) * weight, as x is or in e4m3 with a scale a row; a row that is no number is reported.
 
 One pass: a row lives in the registers of one program, as two pieces so that 1,536 columns need not be 2,048. Why not a
 library"s: none writes e4m3 with row scales, and none says that a row holds a NaN.

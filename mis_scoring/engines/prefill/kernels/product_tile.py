@@ -1,4 +1,4 @@
-"""The tile of the gate/up product: one a shape and dtype, whatever the number of rows, since a tile is an order of sums."""
+"""The tile of the gate/up product: one a shape and dtype for any number of rows, since a tile is an order of sums."""
 
 from dataclasses import dataclass
 
