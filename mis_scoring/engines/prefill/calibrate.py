@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact, digests_of
-from mis_scoring.core.labels import LabelTokens, TokenIds
+from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.engines.prefill.engine import PrefillEngine
 from mis_scoring.engines.prefill.fp8 import ALL, CONFIG_KEY, HEADROOM, LARGEST, MLP, Fp8Profile
+from mis_scoring.engines.prefill.known_requests import Request, read_requests
 
 if TYPE_CHECKING:
     from mis_scoring.engines.prefill.forward import Forward
 
-Request = tuple[TokenIds, Sequence[TokenIds]]
 MOST_MEMBERS = 200
 
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     artifact = LabelerArtifact.load(options.artifact)
     tokenizer = PromptTokenizer(options.artifact / "tokenizer.json", artifact.prompt)
     labels = tokenizer.label_tokens(artifact.label_tokens["yes"], artifact.label_tokens["no"])
-    requests = read_requests(options.rows, tokenizer)
+    requests = read_requests(options.rows, tokenizer, most=MOST_MEMBERS)
     settings = {"device": options.device, "dtype": "bfloat16"}
     profile = calibrated_profile(options.artifact, requests, labels, quantisation=options.quantisation, **settings)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -74,17 +74,6 @@ def write_profile(folder: Path, profile: Fp8Profile) -> None:
     file = folder / "config.json"
     config = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps(config | {CONFIG_KEY: profile.as_dict()}, indent=2) + "\n", encoding="utf-8")
-
-
-def read_requests(rows: Path, tokenizer: PromptTokenizer) -> list[Request]:
-    """Return the tokens of the first members of a parquet file of the score stage."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(rows, columns=["query_text", "item_texts"]).slice(0, MOST_MEMBERS)
-    return [
-        (tokenizer.encode_query(row["query_text"]), [tokenizer.encode_item(text) for text in row["item_texts"]])
-        for row in table.to_pylist()
-    ]
 
 
 def _watch(forward: "Forward") -> dict[str, list[float]]:

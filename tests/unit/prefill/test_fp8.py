@@ -47,7 +47,7 @@ def test_fp8_scores_are_near_the_models_and_not_equal(
 
 def test_fp8_is_never_a_switch_of_the_engine_alone(profiled: tuple[str, Path], qwen3: Path, make_engine: Make) -> None:
     quantisation, folder = profiled
-    with pytest.raises(DataError, match="config.json has semlabel_fp8 None"):
+    with pytest.raises(DataError, match=r"config.json has semlabel_fp8 None"):
         make_engine(qwen3, quantisation=quantisation)
     with pytest.raises(DataError, match=rf"semlabel_fp8 '{quantisation}'"):
         make_engine(folder, quantisation=MLP if quantisation == ALL else ALL)

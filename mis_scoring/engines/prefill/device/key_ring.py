@@ -1,4 +1,4 @@
-"""What the attention's producer and consumers share: a launch's arguments, and the ring that key blocks pass through."""
+"""What the attention's producer and consumers share: a launch's arguments, and the ring that key blocks pass."""
 
 from typing import Any
 
