@@ -58,6 +58,7 @@ class PrefillEngine:
                 self._runner = DecoderRunner(checkpoint_dir, shape, settings, profile)
         else:
             self._runner = DecoderRunner(checkpoint_dir, shape, settings, profile)
+        self._place = describe(self._device) if settings.is_gpu else {"device": "cpu", "cpu": platform.machine()}
         self._limits, self._vocab_size = self._runner.limits, shape.vocab_size
         self.max_tokens: int = min(shape.max_positions, self._limits.max_tokens)
         self.rounding = settings.expected_rounding
@@ -69,7 +70,6 @@ class PrefillEngine:
     @property
     def fingerprint(self) -> Mapping[str, str]:
         """Where and with what scores are computed, and whether their bits depend on the pair alone."""
-        place = describe(self._device) if self._settings.is_gpu else {"device": "cpu", "cpu": platform.processor()}
         return {
             "engine": self.name,
             "dtype": self._settings.dtype,
@@ -78,7 +78,7 @@ class PrefillEngine:
             "kernels": self._runner.forward.kernels.name,
             "attention": self._runner.forward.attention.name,
             "batch_invariant": self._invariance,
-            **place,
+            **self._place,
             **{package: _version(package) for package in _PACKAGES},
         }
 

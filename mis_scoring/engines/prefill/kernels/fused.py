@@ -31,7 +31,7 @@ class FusedKernels(PlainKernels):
     tile: ProductTile
     n_sms: int
     is_approximate: bool = True
-    _fixed_scales: dict[tuple[float, int], torch.Tensor] = field(default_factory=dict, repr=False)
+    _fixed_scales: dict[float, torch.Tensor] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
@@ -99,11 +99,10 @@ class FusedKernels(PlainKernels):
         if rows.scales is not None:
             return rows.scales
         assert rows.fixed_scale is not None
-        key = (rows.fixed_scale, 0)
-        held = self._fixed_scales.get(key)
+        held = self._fixed_scales.get(rows.fixed_scale)
         if held is None or len(held) < len(rows.values):
             held = torch.full((len(rows.values), 1), rows.fixed_scale, device=rows.values.device)
-            self._fixed_scales[key] = held
+            self._fixed_scales[rows.fixed_scale] = held
         return held[: len(rows.values)]
 
 
