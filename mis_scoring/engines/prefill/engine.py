@@ -44,8 +44,8 @@ class PrefillEngine:
     def __init__(self, checkpoint_dir: Path, *, threads: int | None = None, **options: Any) -> None:
         self._settings = settings = PrefillSettings.of(options)
         shape = read_shape(checkpoint_dir)
-        quantisation = {"quantisation": settings.quantisation, "n_layers": shape.n_layers}
-        profile = read_profile(read_config(checkpoint_dir), **quantisation)
+        config = read_config(checkpoint_dir)
+        profile = read_profile(config, quantisation=settings.quantisation, n_layers=shape.n_layers)
         import torch
 
         from mis_scoring.engines.prefill.runner import DecoderRunner

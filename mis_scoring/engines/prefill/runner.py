@@ -40,8 +40,9 @@ class DecoderRunner:
         self.shape, dtype = shape, getattr(torch, settings.dtype)
         capability = device.capability or _CPU_CAPABILITY
         tile = product_tile(hidden=shape.hidden, is_fp8=profile is not None, capability=capability)
-        place = {"dtype": settings.dtype, "device": settings.device}
-        weights = load_weights(folder, shape, **place, turn=tile.turn, profile=profile)
+        weights = load_weights(
+            folder, shape, dtype=settings.dtype, device=settings.device, turn=tile.turn, profile=profile
+        )
         rotary = rotary_table(folder, n_positions=shape.max_positions, head_dim=shape.head_dim).to(settings.device)
         plain = PlainKernels(rotary=rotary, head_dim=shape.head_dim, eps=shape.eps, turn=tile.turn)
         kernels = make_kernels(device, plain, tile)

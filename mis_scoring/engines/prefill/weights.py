@@ -36,10 +36,13 @@ def load_weights(
         def load(name: str) -> torch.Tensor:
             return files.load(name).to(device, getattr(torch, dtype))
 
+        def of_layer(number: int) -> Load:
+            return lambda name: load(f"model.layers.{number}.{name}")
+
         embedding = load("model.embed_tokens.weight")
         layers = []
         for number in range(shape.n_layers):
-            layer = _read_layer(lambda name, at=number: load(f"model.layers.{at}.{name}"), shape, turn)  # type: ignore[misc]
+            layer = _read_layer(of_layer(number), shape, turn)
             layers.append(layer if profile is None else _in_fp8(layer, profile, number, faults))
         if faults:
             raise ArchitectureError(str(folder), faults)

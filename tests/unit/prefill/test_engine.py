@@ -141,20 +141,26 @@ def test_a_value_that_is_not_finite_fails_its_forward_by_name_and_leaves_nothing
 def test_callers_share_forwards_and_each_gets_its_own_rows(qwen3: Path, make_engine: Make) -> None:
     engine = make_engine(qwen3, verify=False, token_budget=700)
     forwards: list[int] = []
-    plain = engine._runner.launch
-    started = threading.Event()
+    launch, submit = engine._runner.launch, engine._batcher.submit
+    started, submitted = threading.Event(), threading.Semaphore(0)
 
-    def launch(slot, plan) -> None:  # type: ignore[no-untyped-def]
-        started.wait(10)
+    def launch_late(slot, plan) -> None:  # type: ignore[no-untyped-def]
+        started.wait()
         forwards.append(len(plan.part_items) - 1)
-        plain(slot, plan)
+        launch(slot, plan)
 
-    engine._batcher._runner.launch = launch  # type: ignore[method-assign]
+    def submit_counted(part):  # type: ignore[no-untyped-def]
+        answer = submit(part)
+        submitted.release()
+        return answer
+
+    engine._batcher._runner.launch = launch_late  # type: ignore[method-assign]
+    engine._batcher.submit = submit_counted  # type: ignore[method-assign]
     drawn = [draw_request(seed, UNEQUAL_LENGTHS, query_tokens=20 + seed) for seed in range(12)]
     with ThreadPoolExecutor(12) as pool:
         asked = [pool.submit(engine.label_logits, *request, LABELS) for request in drawn]
-        while len(engine._batcher._waiting) < 11:  # the first is with the launcher
-            pass
+        for _ in drawn:
+            assert submitted.acquire(timeout=60)
         started.set()
         found = [answer.result() for answer in asked]
     oracle = CascadeEngine(qwen3)
