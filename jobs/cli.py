@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 
 from jobs.audit.cli import app as audit_app
-from jobs.command_output import AsJson, emit
+from jobs.command_output import AsJson, confirm_replacing, emit
 from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
@@ -58,8 +58,11 @@ def sample(
     ] = False,
 ) -> None:
     """Write a sample: the ESCO catalog, generated profiles and their known answers; register the bundled labeler."""
+    from jobs.domain import own_rows
     from jobs.update_sample import update_sample_catalog
-    from jobs.write_sample import has_upstream_tables, holds_own_data, write_sample
+    from jobs.write_sample import has_upstream_tables, write_sample
+    from schemas.catalog import CATALOG
+    from schemas.profiles import PROFILES
 
     settings = Settings()
     if catalog_update:
@@ -67,8 +70,8 @@ def sample(
         return
     if if_missing and has_upstream_tables(settings):
         return
-    if holds_own_data(settings) and not yes:
-        typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
+    if not yes:
+        confirm_replacing(settings.tables, own_rows(settings.tables, (PROFILES, CATALOG)))
     emit(False, write_sample(settings, n_members=members, full_catalog=full_catalog, seed=seed))
 
 
@@ -81,17 +84,23 @@ def load(
     yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
 ) -> None:
     """Load own profiles and catalog; all faults of the files are listed at once and nothing is written."""
+    from jobs.domain import own_rows
     from jobs.load_data import load_data
-    from jobs.write_sample import holds_own_data
+    from schemas.catalog import CATALOG
+    from schemas.profiles import PROFILES
 
     if replace == upsert:
         raise typer.BadParameter("say --replace or --upsert", param_hint="--replace/--upsert")
     if profiles is None and catalog is None:
         raise typer.BadParameter("name --profiles, --catalog or both", param_hint="--profiles/--catalog")
     settings = Settings()
-    if replace and holds_own_data(settings) and not yes:
-        typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
-    emit(False, load_data(settings, profiles=profiles, catalog=catalog, is_upsert=upsert))
+    replaced = [table for table, path in ((PROFILES, profiles), (CATALOG, catalog)) if replace and path is not None]
+
+    def agree() -> None:
+        if not yes:
+            confirm_replacing(settings.tables, own_rows(settings.tables, replaced))
+
+    emit(False, load_data(settings, profiles=profiles, catalog=catalog, is_upsert=upsert, agree=agree))
 
 
 @app.command()

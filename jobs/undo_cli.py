@@ -57,13 +57,13 @@ def rollback(
     as_json: AsJson = False,
 ) -> None:
     """Restore the labels from before a run, in one commit, and place a hold so that no schedule brings them back."""
+    from jobs.foreground_session import foreground_session
     from jobs.render_undo import print_rolled_back
     from jobs.rollback import Request, roll_back
-    from jobs.spark_session import spark_session
 
     settings = Settings()
     request = Request(run_id=run_id, hold=hold, is_forced=force, reason=reason, who=who or getpass.getuser())
-    with spark_session(settings, "rollback") as spark:
+    with foreground_session(settings, "rollback") as spark:
         done = roll_back(spark, settings, request)
     emit(as_json, done, lambda: print_rolled_back(done))
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from jobs.command_output import AsJson, emit
+from jobs.command_output import AsJson, confirm, emit
 from jobs.settings import Settings
 
 app = typer.Typer()
@@ -109,6 +109,6 @@ def forget(
     from jobs.erasure.forget_member import forget_member
 
     if not yes:
-        typer.confirm(f"Erase member {member_id!r} for good?", abort=True, err=True)
+        confirm(f"Erase member {member_id!r} for good?")
     done = forget_member(Settings(), member_id, work=work or ())
     emit(as_json, done, lambda: print_forgotten(done))
