@@ -71,9 +71,11 @@ def print_runs(runs: Sequence[dict[str, Any]]) -> None:
             f"{run[name]:,}" if name in run else _UNKNOWN for name in ("members", "scored", "pairs_reused", "labels")
         ]
         f1 = _number((run["quality"] or {}).get("f1"))
-        state = run["state"] if run["is_validated"] else f"{run['state']}, unvalidated"
+        state = f"failed at {run['failed_step']}" if run["failed_step"] else run["state"]
+        state += "" if run["is_validated"] else ", unvalidated"
         state += ", its hold stands" if run["hold"] else ""
-        table.add_row(run["run_id"], state, run["labeler_version"], *counts, f1, f"{run['seconds']:.1f}")
+        seconds = f"{run['seconds']:.1f}" if run["seconds"] else _UNKNOWN
+        table.add_row(run["run_id"], state, run["labeler_version"], *counts, f1, seconds)
     Console(highlight=False, width=None if _console.is_terminal else 160).print(
         table if runs else "No runs yet: `semlabel refresh weekly_full` starts one."
     )
@@ -82,6 +84,10 @@ def print_runs(runs: Sequence[dict[str, Any]]) -> None:
 def print_run(run: dict[str, Any]) -> None:
     """Print a run's pins and events."""
     _console.print(f"[bold]{run['run_id']}[/bold] {run['state']}")
+    if run["failure"]:
+        step = run["failure"].get("step")
+        where = f"at {step}: " if step else ""
+        _console.print(f"failed {where}{run['failure']['reason']}", soft_wrap=True, markup=False)
     _print_pairs("Pins", {name: str(value) for name, value in run["pins"].items() if name != "run_id"})
     _console.print("\nEvents")
     for event in run["events"]:

@@ -16,7 +16,7 @@ def say_as_a_child() -> None:
 def test_a_start_that_succeeds_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
     with shown_on_failure() as said, stderr_to(said):
         say_as_a_child()
-    print("ours", file=sys.stderr)
+    sys.stderr.write("ours\n")
     assert capfd.readouterr().err == "ours\n"
 
 
