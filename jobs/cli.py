@@ -6,7 +6,6 @@ Every reading command has --json: one document on stdout, logs on stderr. Exit c
 
 import sys
 import traceback
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from jobs.audit.cli import app as audit_app
-from jobs.command_output import AsJson, confirm_replacing, emit
+from jobs.command_output import AsJson, confirm_replacing, emit, time_option
 from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
@@ -114,7 +113,7 @@ def refresh(
 ) -> None:
     """Run a refresh through Airflow in the foreground, and end with its summary."""
     from jobs.refresh import run_refresh
-    from jobs.render import print_report
+    from jobs.render_report import print_report
 
     changes = {} if candidates is None else {"candidates_per_member": candidates}
     settings = Settings().model_copy(update=changes)
@@ -168,7 +167,7 @@ def job(
     if name not in JOBS:
         raise typer.BadParameter(f"no job {name!r}; there are {', '.join(JOBS)}", param_hint="NAME")
     parameters = {key: value for key, _, value in (pair.partition("=") for pair in values or [])}
-    since = None if triggered_at is None else datetime.fromisoformat(triggered_at)
+    since = time_option(triggered_at, "--triggered-at")
     try:
         emit(True, run_job(name, parameters, Settings(), attempt=attempt, triggered_at=since))
     except SemlabelError as error:

@@ -3,10 +3,13 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from jobs.iso_time import time_of
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -17,6 +20,16 @@ def emit(as_json: bool, document: Any, show: Callable[[], None] | None = None) -
         sys.stdout.write(json.dumps(document, sort_keys=True, default=str) + "\n")
     else:
         show()
+
+
+def time_option(text: str | None, option: str) -> datetime | None:
+    """Return what a person gave as a time; wrong usage where it is none."""
+    if text is None:
+        return None
+    try:
+        return time_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no time in ISO 8601", param_hint=option) from error
 
 
 def confirm(question: str) -> None:

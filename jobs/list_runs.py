@@ -12,6 +12,7 @@ from jobs.settings import Settings
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
+
 def list_runs(settings: Settings, *, limit: int) -> list[dict[str, Any]]:
     """Return one line a run: state, pinned versions, counts; newest first, and last each rollback whose hold stands.
 

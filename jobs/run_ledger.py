@@ -19,6 +19,7 @@ from schemas.runs import RUNS
 
 _ROUND = re.compile(r"round_(\d+)_(\w+)")
 
+
 @dataclass(frozen=True, kw_only=True)
 class RunLedger:
     """The events of one run.
