@@ -6,17 +6,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from jobs.run_price import BOUNDS
+from jobs.plan_words import FIGURE_NAMES, bounds_of
 
 _console = Console(highlight=False)
-_FIGURES = {
-    "pairs_to_score": "pairs to score",
-    "pairs_reused": "pairs reused",
-    "tokens": "tokens",
-    "gpu_seconds": "seconds of scoring",
-    "cost": "cost, USD",
-    "labels_that_may_change": "labels that may change",
-}
 _MOST_SHOWN = 5  # entries of a catalog diff, of each kind of change
 
 
@@ -25,11 +17,14 @@ def print_plan(plan: dict[str, Any]) -> None:
     _console.print(f"[bold]Plan {plan['run_id']}[/bold]: {plan['members']:,} members, {plan['members_removed']:,} gone")
     for reason, members in plan["reasons"].items():
         _console.print(f"  {reason.replace('_', ' '):<28}{members:>10,}")
+    if not plan["members"] + plan["members_removed"]:
+        _console.print("Nobody is in scope: a refresh would find nothing to do, and publish no change.")
+        return
     table = Table("", "at least", "expected", "at most", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, shown in _FIGURES.items():
-        table.add_row(shown, *(_number(plan[name][bound], digits=2 if name == "cost" else 0) for bound in BOUNDS))
+    for figure, name in FIGURE_NAMES.items():
+        table.add_row(name, *bounds_of(plan, figure))
     _console.print(table)
     for row in plan["rounds"]:
         least, most = f"{row['members_min']:,}", f"{row['members_max']:,}"
@@ -69,7 +64,3 @@ def _texts(entry: Mapping[str, Any]) -> str:
     categories = dict.fromkeys(one for one in (entry["category_then"], entry["category_now"]) if one is not None)
     moved = f" [{' -> '.join(categories)}]" if len(categories) > 1 else ""
     return " -> ".join(texts) + moved
-
-
-def _number(value: float | None, *, digits: int) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
