@@ -22,9 +22,17 @@ from jobs.undo_cli import add_commands as add_undo_commands
 
 app = typer.Typer(
     help="Keep LLM-made labels of a population fresh, cheap, explainable and right.",
+    epilog="First: semlabel sample (or load), semlabel refresh; then semlabel runs, semlabel audit. Exit codes: 0 "
+    "done, 1 a check did not hold, 2 wrong usage, 3 bad input, 4 something needed is missing, 5 an engine failed.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+_KINDS = (
+    "weekly_full: everyone; daily_incremental: whose profile changed; catalog_backfill: whom a new catalog concerns."
+)
+_FILE = "CSV with a header, or Parquet, a file or a folder, with the columns"
+_CANDIDATES = "How many candidates to retrieve for each member (K); unset: SEMLABEL_CANDIDATES_PER_MEMBER."
+
 app.add_typer(audit_app)
 app.add_typer(labeler_app, name="labeler")
 app.add_typer(deployment_app, name="deployment")
@@ -76,13 +84,15 @@ def sample(
 
 @app.command()
 def load(
-    profiles: Annotated[Path | None, typer.Option(exists=True, help="CSV or Parquet file or folder.")] = None,
-    catalog: Annotated[Path | None, typer.Option(exists=True, help="CSV or Parquet file or folder.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="The files are the whole table.")] = False,
-    upsert: Annotated[bool, typer.Option("--upsert", help="The files add and change rows.")] = False,
+    profiles: Annotated[Path | None, typer.Option(exists=True, help=f"{_FILE}: member_id, profile_text.")] = None,
+    catalog: Annotated[
+        Path | None, typer.Option(exists=True, help=f"{_FILE}: qualification_id, category, text.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Each file is its whole table, from now on.")] = False,
+    upsert: Annotated[bool, typer.Option("--upsert", help="The files add and change rows; others stay.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
 ) -> None:
-    """Load own profiles and catalog; all faults of the files are listed at once and nothing is written."""
+    """Load own profiles and catalog; where the files have faults, all are listed at once and nothing is written."""
     from jobs.domain import own_rows
     from jobs.load_data import load_data
     from schemas.catalog import CATALOG
@@ -104,14 +114,14 @@ def load(
 
 @app.command()
 def refresh(
-    kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
-    candidates: Annotated[int | None, typer.Option(min=1, help="K, for this run.")] = None,
+    kind: Annotated[str, typer.Argument(help=_KINDS)] = "weekly_full",
+    candidates: Annotated[int | None, typer.Option(min=1, help=_CANDIDATES)] = None,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Score every pair anew, in a new generation of judgments.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a refresh through Airflow in the foreground, and end with its summary."""
+    """Run a refresh through Airflow in the foreground, and end with its summary; exit code 1 where a task failed."""
     from jobs.refresh import run_refresh
     from jobs.render_report import print_report
 
@@ -123,8 +133,8 @@ def refresh(
 
 @app.command()
 def plan(
-    kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
-    candidates: Annotated[int | None, typer.Option(min=1, help="K, for this plan.")] = None,
+    kind: Annotated[str, typer.Argument(help=_KINDS)] = "weekly_full",
+    candidates: Annotated[int | None, typer.Option(min=1, help=_CANDIDATES)] = None,
     recompute: Annotated[bool, typer.Option("--recompute", help="As if every pair were scored anew.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -177,8 +187,8 @@ def job(
 
 @app.command()
 def runs(
-    run_id: Annotated[str | None, typer.Argument(help="One run, whole.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many runs.")] = 20,
+    run_id: Annotated[str | None, typer.Argument(help="Show this run alone: its pins, and what each step did.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many runs to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the runs, newest first, and the holds that stand; or show one run."""

@@ -11,8 +11,8 @@ from jobs.settings import Settings
 
 app = typer.Typer()
 
-Member = Annotated[str, typer.Argument(help="A member's id.")]
-MaybeQualification = Annotated[str | None, typer.Argument(help="A qualification's id.")]
+Member = Annotated[str, typer.Argument(help="A member's id; `semlabel web` searches.")]
+MaybeQualification = Annotated[str | None, typer.Argument(help="A qualification's id, as in the catalog.")]
 
 
 @app.command()
