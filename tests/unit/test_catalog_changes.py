@@ -78,7 +78,7 @@ def test_what_happened_to_an_entry(then: EntryState | None, now: EntryState | No
 
 
 def test_entries_that_went_stand_before_new_ones_and_alike_by_text(tmp_path: Path) -> None:
-    gone: Catalog = [("q1", "skill", "welding", "active"), ("q2", "skill", "Nursing", "active")]
+    gone: Catalog = [("q1", "skill", "Welding", "active"), ("q2", "skill", "nursing", "active")]
     new: Catalog = [("q0", "skill", "baking", "active")]
     both: Catalog = [("q3", "skill", "sewing", "active")]
     version = write(tmp_path, [*gone, *both], [*new, ("q3", "skill", "to sew", "active")])
