@@ -17,7 +17,7 @@ from jobs.command_output import AsJson, confirm_replacing, emit, time_option
 from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
-from jobs.settings import Settings
+from jobs.settings import Settings, faults_of
 from jobs.undo_cli import add_commands as add_undo_commands
 
 app = typer.Typer(
@@ -295,7 +295,7 @@ def main() -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(exit_code_of(error))
     except ValidationError as error:  # a setting from the environment
-        sys.stderr.write(f"settings: {error}\n")
+        sys.stderr.write("".join(f"{fault}\n" for fault in faults_of(error)))
         sys.exit(2)
     except Exception:  # a lost connection, a full disk: told apart from ours, since a task tries it again
         traceback.print_exc()
