@@ -48,11 +48,11 @@ def print_runs(runs: Sequence[dict[str, Any]]) -> None:
 
 def print_run(run: dict[str, Any]) -> None:
     """Print a run's pins and events."""
-    console.print(f"[bold]{run['run_id']}[/bold] {run['state']}")
-    if run["failure"]:
-        step = run["failure"].get("step")
-        where = f"at {step}: " if step else ""
-        console.print(f"failed {where}{run['failure']['reason']}", soft_wrap=True, markup=False)
+    failure = run["failure"] or {}
+    at = f" at {failure['step']}" if failure.get("step") else ""
+    console.print(f"[bold]{run['run_id']}[/bold] {run['state']}{at}")
+    if failure:
+        console.print(failure["reason"], soft_wrap=True, markup=False)
     print_pairs("Pins", {name: str(value) for name, value in run["pins"].items() if value != "" and name != "run_id"})
     console.print("\nEvents")
     for event in run["events"]:
