@@ -92,6 +92,9 @@ def value_faults(rows: DataFrame, table: Table) -> list[str]:
     if "profile_version" in rows.columns:
         wrong = F.col("profile_version").isNotNull() & F.col("profile_version").try_cast("bigint").isNull()
         checks["profile_version is no whole number"] = wrong
+    if "updated_at" in rows.columns:
+        wrong = F.col("updated_at").isNotNull() & F.col("updated_at").try_cast("timestamp").isNull()
+        checks["updated_at is no time (ISO 8601)"] = wrong
     faults = [fault for what, is_wrong in checks.items() for fault in _examples(rows.where(is_wrong), key, what)]
     doubled = rows.groupBy(key).count().where("count > 1")
     return faults + _examples(doubled, key, f"{key} stands in several rows")

@@ -26,12 +26,13 @@ def file_faults(path: Path, table: Table) -> list[str]:
     if files:
         return _csv_faults(files, table)
     try:
-        names = ds.dataset(path, format="parquet", partitioning="hive").schema.names
+        schema = ds.dataset(path, format="parquet", partitioning="hive").schema
     except pa.ArrowInvalid:
         return [f"{path}: is neither CSV (a name that ends in .csv) nor Parquet"]
-    if not names:
+    if not schema.names:
         return [f"{path}: holds no CSV or Parquet file"]
-    return [f"{path}: {fault}" for fault in column_faults(names, table)]
+    nested = [f"column {one.name} holds {one.type}, not one value" for one in schema if pa.types.is_nested(one.type)]
+    return [f"{path}: {fault}" for fault in column_faults(schema.names, table) + nested]
 
 
 def _csv_faults(files: Sequence[Path], table: Table) -> list[str]:

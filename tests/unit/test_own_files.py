@@ -71,9 +71,10 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> Non
 
 
 def test_parquet_is_told_from_what_is_none(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"qualification_id": ["q"], "text": ["sews"]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"qualification_id": ["q"], "text": [["sews", "mends"]]}), tmp_path / "c.parquet")
     assert file_faults(tmp_path / "c.parquet", CATALOG) == [
-        f"{tmp_path / 'c.parquet'}: column category is missing; it needs qualification_id, category, text"
+        f"{tmp_path / 'c.parquet'}: column category is missing; it needs qualification_id, category, text",
+        f"{tmp_path / 'c.parquet'}: column text holds list<element: string>, not one value",
     ]
     (tmp_path / "c.txt").write_text("qualification_id\n")
     assert "neither CSV" in file_faults(tmp_path / "c.txt", CATALOG)[0]
