@@ -21,26 +21,26 @@ _STDERR = 2
 @contextmanager
 def foreground_session(settings: Settings, name: str) -> Iterator[SparkSession]:
     """Yield a session as `spark_session` does."""
-    with shown_on_failure() as said, ExitStack() as stack:
-        with stderr_to(said):  # a JVM keeps to its end the stderr that it is started with
+    with tempfile.TemporaryFile() as said, ExitStack() as stack:
+        with shown_on_failure(said), stderr_to(said):  # a JVM keeps to its end the stderr that it is started with
             session = stack.enter_context(spark_session(settings, name))
-        yield session
+        with shown_on_failure(said, unless=(SemlabelError, typer.Exit, typer.Abort)):  # those say all themselves
+            yield session
 
 
 @contextmanager
-def shown_on_failure() -> Iterator[BinaryIO]:
-    """Yield a file; print it on stderr when the block fails, unless by an error that says itself what was wrong."""
-    with tempfile.TemporaryFile() as said:
-        try:
-            yield said
-        except (SemlabelError, typer.Exit, typer.Abort):
-            raise
-        except BaseException:
-            said.seek(0)
-            sys.stderr.flush()
-            with os.fdopen(os.dup(_STDERR), "wb") as stderr:
-                shutil.copyfileobj(said, stderr)
-            raise
+def shown_on_failure(said: BinaryIO, *, unless: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Print what a file holds on stderr when the block fails, unless by one of these errors."""
+    try:
+        yield
+    except unless:
+        raise
+    except BaseException:
+        said.seek(0)
+        sys.stderr.flush()
+        with os.fdopen(os.dup(_STDERR), "wb") as stderr:
+            shutil.copyfileobj(said, stderr)
+        raise
 
 
 @contextmanager
