@@ -8,7 +8,6 @@ one batch of members; everything else streams. What is moved and ranked grows wi
 what is read, also with all profiles and all texts that were ever embedded.
 """
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -193,10 +192,11 @@ def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataF
 
 
 def _tally_folder(settings: Settings, pins: Pins, name: str) -> Path:
-    """Return an empty folder: an earlier attempt counted its own."""
+    """Return an empty folder: an earlier attempt counted its own. One that still runs must find its folder."""
     folder = _folder(settings, pins, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        file.unlink(missing_ok=True)
     return folder
 
 
