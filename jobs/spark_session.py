@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from jobs.errors import MissingRequirementError
@@ -107,4 +108,9 @@ def _start(settings: Settings, name: str) -> SparkSession:
     builder = SparkSession.builder.appName(f"semlabel {name}").master(settings.spark_master)
     for key, value in server_conf(settings).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise MissingRequirementError("Java did not start: Spark needs Java 17. `semlabel doctor` looks.") from error
