@@ -43,7 +43,7 @@ class ScoringClient:
         self._artifact_id = artifact_id
         self._options = {"timeout": timeout_s, "metadata": bearer(token)}
         self._channel = _open_channel(address, ca_file)
-        self._stub: Any = scoring_pb2_grpc.ScoringStub(self._channel)
+        self._stub: Any = scoring_pb2_grpc.ScoringStub(self._channel)  # type: ignore[no-untyped-call]
 
     def score(self, query: str, items: Sequence[str]) -> ItemScores:
         """Return one score an item.

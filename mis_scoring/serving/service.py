@@ -1,0 +1,206 @@
+"""The calls of the service: check, tokenize, queue, answer. A call that fails says what is wrong in one status."""
+
+import asyncio
+import logging
+import time
+import traceback
+import uuid
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
+
+import grpc
+from grpc import StatusCode
+from opentelemetry.trace import Span
+
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.errors import DataError, EngineError
+from mis_scoring.core.labels import TokenIds
+from mis_scoring.core.readout import scores_of_margins
+from mis_scoring.serving import scoring_pb2 as pb
+from mis_scoring.serving.admission import Admission, RefusedRequestError
+from mis_scoring.serving.batcher import Work
+from mis_scoring.serving.engine_queue import EngineQueue, Scored
+from mis_scoring.serving.metrics import ServerMetrics
+from mis_scoring.serving.request_faults import count_faults, length_faults, require_artifact, require_none
+from mis_scoring.serving.scoring_pb2_grpc import ScoringServicer
+from mis_scoring.serving.settings import MAX_MESSAGE_BYTES, ServerSettings
+from mis_scoring.serving.tokenizer_pool import TokenizerPool
+from mis_scoring.serving.tracing import Tracing
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class ScoringService(ScoringServicer):
+    """Answers Score, ScoreStream and Describe."""
+
+    def __init__(
+        self,
+        *,
+        artifact: LabelerArtifact,
+        settings: ServerSettings,
+        admission: Admission,
+        tokenizers: TokenizerPool,
+        engine: EngineQueue,
+        metrics: ServerMetrics,
+        tracing: Tracing,
+    ) -> None:
+        self._artifact, self._settings, self._admission = artifact, settings, admission
+        self._tokenizers, self._engine = tokenizers, engine
+        self._metrics, self._tracing = metrics, tracing
+
+    async def Score(self, request: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
+        """Score the items of one query."""
+        with self._tracing.request("Score", context.invocation_metadata()) as span:
+            return await self._told("Score", context, self._score(request, span))
+
+    async def ScoreStream(self, _: Any, context: Any) -> None:
+        """Prefill a query, and score each message of items that follows."""
+        with self._tracing.request("ScoreStream", context.invocation_metadata()) as span:
+            await self._told("ScoreStream", context, self._score_stream(context, span))
+
+    async def Describe(self, request: pb.DescribeRequest, context: Any) -> pb.DescribeResponse:
+        """Say what is served."""
+        limits = pb.Limits(
+            items=self._settings.max_items,
+            pair_tokens=self._engine.said["max_tokens"],
+            message_bytes=MAX_MESSAGE_BYTES,
+            requests=self._settings.max_requests,
+        )
+        return pb.DescribeResponse(
+            artifact_id=self._artifact.artifact_id,
+            scorer_id=self._artifact.scorer_id,
+            threshold=self._artifact.threshold,
+            engine=self._engine.said["engine"],
+            limits=limits,
+        )
+
+    async def _score(self, request: pb.ScoreRequest, span: Span) -> pb.ScoreResponse:
+        started = time.perf_counter()
+        with self._admission.enter():
+            require_artifact(request.artifact_id, self._artifact.artifact_id)
+            query, items = await self._encoded(request.query, request.items, span)
+            answer = await self._answer(self._engine.add(query, items), span)
+        self._metrics.request_s.labels("Score").observe(time.perf_counter() - started)
+        return answer
+
+    async def _score_stream(self, context: Any, span: Span) -> None:
+        with self._admission.enter():
+            first = (await self._next_part(context, "query")).query
+            require_artifact(first.artifact_id, self._artifact.artifact_id)
+            query, _ = await self._encoded(first.query, None, span)
+            stream = uuid.uuid4().hex
+            prefill = self._engine.add(query, (), stream) if self._engine.said["takes_many"] else None
+            try:
+                await self._score_parts(context, query, stream, prefill, span)
+            finally:
+                if prefill is not None:
+                    prefill.done.cancel()
+                    self._engine.release(stream)
+
+    async def _score_parts(self, context: Any, query: TokenIds, stream: str, prefill: Work | None, span: Span) -> None:
+        while (part := await self._next_part(context, "items")) is not None:
+            started = time.perf_counter()
+            _, items = await self._encoded(None, part.items.items, span, query=query)
+            n_prefilled = await self._prefilled(prefill)
+            answer = await self._answer(self._engine.add(query, items, stream), span)
+            answer.tokens += n_prefilled
+            prefill = None  # counted once
+            await context.write(answer)
+            self._metrics.request_s.labels("ScoreStream").observe(time.perf_counter() - started)
+
+    async def _prefilled(self, prefill: Work | None) -> int:
+        """Wait for a prefill that runs, take back one that does not yet; return the tokens that it took."""
+        if prefill is None:
+            return 0
+        if self._engine.is_waiting(prefill):
+            prefill.done.cancel()
+            return 0
+        scored: Scored = await prefill.done
+        return scored.n_tokens
+
+    async def _next_part(self, context: Any, kind: str) -> Any:
+        """Return the next message of a stream; None where it ends as it should."""
+        try:
+            part = await asyncio.wait_for(context.read(), self._settings.stream_idle_s)
+        except TimeoutError:
+            raise RefusedRequestError(
+                StatusCode.DEADLINE_EXCEEDED, "idle", f"no {kind} within {self._settings.stream_idle_s:g} s"
+            ) from None
+        if part is grpc.aio.EOF and kind == "items":
+            return None
+        if part is grpc.aio.EOF or part.WhichOneof("part") != kind:
+            raise RefusedRequestError(
+                StatusCode.INVALID_ARGUMENT, "bad_input", "a stream is one query, then any number of items"
+            )
+        return part
+
+    async def _encoded(
+        self, query_text: str | None, item_texts: Sequence[str] | None, span: Span, query: TokenIds = ()
+    ) -> tuple[TokenIds, Sequence[TokenIds]]:
+        """Return the token ids of a request, or of one part of it; refuse it with all its faults."""
+        if self._engine.refusal:
+            raise EngineError(self._engine.refusal)
+        started = time.time()
+        counted = [] if item_texts is None else count_faults(len(item_texts), max_items=self._settings.max_items)
+        too_many = item_texts is not None and len(item_texts) > self._settings.max_items
+        encoded = await self._tokenizers.encode(query_text, [] if too_many else item_texts or [])
+        query = encoded.query if query_text is not None else query
+        max_tokens = self._engine.said["max_tokens"]
+        require_none([*counted, *encoded.faults, *length_faults(query, encoded.items, max_tokens=max_tokens)])
+        ended = time.time()
+        self._metrics.stage_s.labels("tokenize").observe(ended - started)
+        self._tracing.stage("tokenize", started, ended, span, items=len(encoded.items))
+        return query, encoded.items
+
+    async def _answer(self, work: Work, span: Span) -> pb.ScoreResponse:
+        scored: Scored = await work.done
+        self._tell(work, scored, span)
+        return pb.ScoreResponse(
+            margins=scored.margins.tolist(),
+            scores=scores_of_margins(scored.margins).tolist(),
+            from_reference=scored.is_reference.tolist(),
+            artifact_id=self._artifact.artifact_id,
+            scorer_id=self._artifact.scorer_id,
+            engine=self._engine.said["engine"],
+            tokens=scored.n_tokens,
+            tie_tokens=scored.tie_tokens,
+        )
+
+    def _tell(self, work: Work, scored: Scored, span: Span) -> None:
+        n_ties = int(scored.is_reference.sum())
+        self._metrics.labels.inc(len(work.items))
+        self._metrics.reference_labels.inc(n_ties)
+        self._metrics.tokens.labels("engine").inc(scored.n_tokens)
+        self._metrics.tokens.labels("reference").inc(scored.tie_tokens)
+        for name, started, ended in (
+            ("wait", work.queued_at, scored.started),
+            ("forward", scored.started, scored.forwarded),
+            ("tie rule", scored.forwarded, scored.decided),
+        ):
+            self._metrics.stage_s.labels(name).observe(max(0.0, ended - started))
+            self._tracing.stage(name, started, ended, span, items=len(work.items), ties=n_ties)
+
+    async def _told(self, method: str, context: Any, answering: Awaitable[T]) -> T:
+        """Return an answer; turn what went wrong into its status."""
+        status, message, reason = StatusCode.OK, "", ""
+        try:
+            return await answering
+        except asyncio.CancelledError:  # the caller has gone, or its deadline has passed
+            status, reason = StatusCode.CANCELLED, "cancelled"
+            raise
+        except RefusedRequestError as error:
+            status, message, reason = error.status, error.message, error.reason
+        except EngineError as error:
+            status, message, reason = StatusCode.UNAVAILABLE, str(error), "engine"
+        except DataError as error:
+            status, message, reason = StatusCode.INVALID_ARGUMENT, str(error), "bad_input"
+        except Exception as error:  # a bug: its own message could hold a text, so only its kind is told
+            log.error("%s in %s:\n%s", type(error).__name__, method, "".join(traceback.format_tb(error.__traceback__)))
+            status, message, reason = StatusCode.INTERNAL, type(error).__name__, "internal"
+        finally:
+            self._metrics.requests.labels(method, status.name).inc()
+            if reason:
+                self._metrics.refused.labels(reason).inc()
+        await context.abort(status, message)
+        raise AssertionError("abort raises")
