@@ -73,10 +73,11 @@ class EngineHost:
         """Score `requests` (query, items, stream), or forget the queries of the streams in `release`."""
         if "release" in request:
             self._prefilled.release(request["release"])
-            return {}
+            return {"n_prefilled": len(self._prefilled)}
         try:
             self._canary.require_passed()
-            return self._score(request["requests"]) | {"pauses_s": self._pauses.take()}
+            scored = self._score(request["requests"])
+            return scored | {"n_prefilled": len(self._prefilled), "pauses_s": self._pauses.take()}
         except EngineDeadError:
             raise
         except CanaryError as error:

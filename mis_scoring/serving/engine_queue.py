@@ -119,7 +119,8 @@ class EngineQueue:
 
     async def _release(self, stream: str) -> None:
         with suppress(EngineDeadError):  # gone, and all that it kept with it
-            await self._host.ask({"release": [stream]})
+            answer = await self._host.ask({"release": [stream]})
+            self._metrics.prefilled_queries.set(answer["n_prefilled"])
 
     async def _forward(self, batch: Sequence[Work]) -> list[Scored | DataError]:
         if self._canary_failure:
@@ -134,6 +135,7 @@ class EngineQueue:
         if "error" in answer:
             raise EngineError(answer["error"])
         self._metrics.tell_pauses(answer["pauses_s"])
+        self._metrics.prefilled_queries.set(answer["n_prefilled"])
         return [_result(one, answer["times"]) for one in answer["scores"]]
 
     def _changed(self) -> None:

@@ -50,6 +50,9 @@ class ServerMetrics:
         )
         self.canary_failures = Counter(f"{name}canary_failures", "Canaries that failed", registry=registry)
         self.engine_starts = Counter(f"{name}engine_starts", "Engines started, the first included", registry=registry)
+        self.prefilled_queries = Gauge(
+            f"{name}prefilled_queries", "Queries whose keys the engine keeps", registry=registry
+        )
         self._own_pauses = CollectorPauses()
         self._pauses_s = Histogram(
             f"{name}collector_pause_seconds",

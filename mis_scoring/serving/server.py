@@ -15,11 +15,12 @@ from prometheus_client import start_http_server
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import MissingRequirementError
 from mis_scoring.engines.score_spec import ScoreSpec
-from mis_scoring.serving import scoring_pb2, scoring_pb2_grpc
+from mis_scoring.serving import scoring_pb2
 from mis_scoring.serving.admission import Admission
 from mis_scoring.serving.engine_queue import EngineQueue
 from mis_scoring.serving.heap import freeze_heap
 from mis_scoring.serving.login import TokenInterceptor, server_credentials
+from mis_scoring.serving.method_handlers import method_handlers
 from mis_scoring.serving.metrics import ServerMetrics
 from mis_scoring.serving.service import ScoringService
 from mis_scoring.serving.settings import MAX_MESSAGE_BYTES, ServerSettings
@@ -122,7 +123,7 @@ class ModelServer:
             options=_CHANNEL,
             maximum_concurrent_rpcs=2 * self._settings.max_requests + _SPARE_CALLS,
         )
-        scoring_pb2_grpc.add_ScoringServicer_to_server(self._service, server)  # type: ignore[no-untyped-call]
+        server.add_generic_rpc_handlers((method_handlers(self._service, SERVICE),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         return server

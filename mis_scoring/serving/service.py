@@ -22,7 +22,6 @@ from mis_scoring.serving.batcher import Work
 from mis_scoring.serving.engine_queue import EngineQueue, Scored
 from mis_scoring.serving.metrics import ServerMetrics
 from mis_scoring.serving.request_faults import count_faults, length_faults, require_artifact, require_none
-from mis_scoring.serving.scoring_pb2_grpc import ScoringServicer
 from mis_scoring.serving.settings import MAX_MESSAGE_BYTES, ServerSettings
 from mis_scoring.serving.tokenizer_pool import TokenizerPool
 from mis_scoring.serving.tracing import Tracing
@@ -30,9 +29,11 @@ from mis_scoring.serving.tracing import Tracing
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
+_MALFORMED = "the message is no protobuf of this method: see scoring.proto"
 
-class ScoringService(ScoringServicer):
-    """Answers Score, ScoreStream and Describe."""
+
+class ScoringService:
+    """Answers Score, ScoreStream and Describe; a message that is no protobuf comes as None (`method_handlers`)."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class ScoringService(ScoringServicer):
         self._tokenizers, self._engine = tokenizers, engine
         self._metrics, self._tracing = metrics, tracing
 
-    async def Score(self, request: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
+    async def Score(self, request: pb.ScoreRequest | None, context: Any) -> pb.ScoreResponse:
         """Score the items of one query."""
         with self._tracing.request("Score", context.invocation_metadata()) as span:
             return await self._told("Score", context, self._score(request, span))
@@ -59,7 +60,7 @@ class ScoringService(ScoringServicer):
         with self._tracing.request("ScoreStream", context.invocation_metadata()) as span:
             await self._told("ScoreStream", context, self._score_stream(context, span))
 
-    async def Describe(self, request: pb.DescribeRequest, context: Any) -> pb.DescribeResponse:
+    async def Describe(self, _: Any, context: Any) -> pb.DescribeResponse:
         """Say what is served."""
         limits = pb.Limits(
             items=self._settings.max_items,
@@ -75,8 +76,10 @@ class ScoringService(ScoringServicer):
             limits=limits,
         )
 
-    async def _score(self, request: pb.ScoreRequest, span: Span) -> pb.ScoreResponse:
+    async def _score(self, request: pb.ScoreRequest | None, span: Span) -> pb.ScoreResponse:
         started = time.perf_counter()
+        if request is None:
+            raise RefusedRequestError(StatusCode.INVALID_ARGUMENT, "malformed", _MALFORMED)
         with self._admission.enter():
             require_artifact(request.artifact_id, self._artifact.artifact_id)
             query, items = await self._encoded(request.query, request.items, span)
@@ -129,6 +132,8 @@ class ScoringService(ScoringServicer):
             ) from None
         if part is grpc.aio.EOF and kind == "items":
             return None
+        if part is None:
+            raise RefusedRequestError(StatusCode.INVALID_ARGUMENT, "malformed", _MALFORMED)
         if part is grpc.aio.EOF or part.WhichOneof("part") != kind:
             raise RefusedRequestError(
                 StatusCode.INVALID_ARGUMENT, "bad_input", "a stream is one query, then any number of items"
