@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ class SteeredEngine(FakeEngine):
     def __init__(self, artifact: Path) -> None:
         super().__init__("steered")
         self.steering = Steering(artifact)
+        self.steering.note("engines", str(os.getpid()))
 
     def label_logits_of_many(self, requests: Sequence[QueryItems], label_tokens: LabelTokens) -> list[FloatArray]:
         # the canary's own tokens start its query and its stranger's; its items end with the labeler's suffix
@@ -72,7 +74,6 @@ def _bug() -> None:
 
 
 def _death() -> None:
-    import os
     import signal
 
     os.kill(os.getpid(), signal.SIGKILL)
