@@ -70,9 +70,11 @@ class ScoringClient:
         call = self._stub.ScoreStream(iter(parts.get, None), **self._options)
         try:
             yield QueryStream(call, parts)
+        except BaseException:
+            call.cancel()
+            raise
         finally:
             parts.put(None)
-            call.cancel()
 
     def describe(self) -> ServerDescription:
         """Return what the server serves.

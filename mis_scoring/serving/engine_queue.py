@@ -21,6 +21,8 @@ from mis_scoring.serving.metrics import ServerMetrics
 from mis_scoring.serving.settings import ServerSettings
 from mis_scoring.serving.supervised_host import SupervisedHost
 
+_MOST_FORWARDS = 64  # under way, whatever an engine takes; each has a thread that waits for its answer
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
@@ -63,7 +65,7 @@ class EngineQueue:
             env={"PYTHONPATH": ":".join(filter(None, sys.path))},
             start_timeout_s=settings.start_timeout_s,
             answer_timeout_s=settings.forward_timeout_s,
-            n_threads=32,
+            n_threads=_MOST_FORWARDS,
             on_change=self._changed,
         )
         self._batcher = Batcher(self._forward, max_batch_tokens=0, n_concurrent=1)

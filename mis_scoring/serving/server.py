@@ -22,6 +22,7 @@ from mis_scoring.serving.heap import freeze_heap
 from mis_scoring.serving.login import TokenInterceptor, server_credentials
 from mis_scoring.serving.method_handlers import method_handlers
 from mis_scoring.serving.metrics import ServerMetrics
+from mis_scoring.serving.pipeline import ScoringPipeline
 from mis_scoring.serving.service import ScoringService
 from mis_scoring.serving.settings import MAX_MESSAGE_BYTES, ServerSettings
 from mis_scoring.serving.tokenizer_pool import TokenizerPool
@@ -69,11 +70,19 @@ class ModelServer:
         self.tokenizers = TokenizerPool(spec, settings.n_tokenizers, self._tell_health)
         self._tracing = tracing or Tracing()
         self._health = health.aio.HealthServicer()
+        pipeline = ScoringPipeline(
+            artifact=artifact,
+            max_items=settings.max_items,
+            tokenizers=self.tokenizers,
+            engine=self.engine,
+            metrics=self.metrics,
+            tracing=self._tracing,
+        )
         self._service = ScoringService(
             artifact=artifact,
             settings=settings,
             admission=self.admission,
-            tokenizers=self.tokenizers,
+            pipeline=pipeline,
             engine=self.engine,
             metrics=self.metrics,
             tracing=self._tracing,

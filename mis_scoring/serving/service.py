@@ -1,11 +1,11 @@
-"""The calls of the service: check, tokenize, queue, answer. A call that fails says what is wrong in one status."""
+"""The calls of the service. A call that fails says what is wrong in one status; no text of a request is in it."""
 
 import asyncio
 import logging
 import time
 import traceback
 import uuid
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 import grpc
@@ -15,15 +15,14 @@ from opentelemetry.trace import Span
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError, EngineError
 from mis_scoring.core.labels import TokenIds
-from mis_scoring.core.readout import scores_of_margins
 from mis_scoring.serving import scoring_pb2 as pb
 from mis_scoring.serving.admission import Admission, RefusedRequestError
 from mis_scoring.serving.batcher import Work
 from mis_scoring.serving.engine_queue import EngineQueue, Scored
 from mis_scoring.serving.metrics import ServerMetrics
-from mis_scoring.serving.request_faults import count_faults, length_faults, require_artifact, require_none
+from mis_scoring.serving.pipeline import ScoringPipeline
+from mis_scoring.serving.request_faults import require_artifact
 from mis_scoring.serving.settings import MAX_MESSAGE_BYTES, ServerSettings
-from mis_scoring.serving.tokenizer_pool import TokenizerPool
 from mis_scoring.serving.tracing import Tracing
 
 log = logging.getLogger(__name__)
@@ -41,13 +40,13 @@ class ScoringService:
         artifact: LabelerArtifact,
         settings: ServerSettings,
         admission: Admission,
-        tokenizers: TokenizerPool,
+        pipeline: ScoringPipeline,
         engine: EngineQueue,
         metrics: ServerMetrics,
         tracing: Tracing,
     ) -> None:
         self._artifact, self._settings, self._admission = artifact, settings, admission
-        self._tokenizers, self._engine = tokenizers, engine
+        self._pipeline, self._engine = pipeline, engine
         self._metrics, self._tracing = metrics, tracing
 
     async def Score(self, request: pb.ScoreRequest | None, context: Any) -> pb.ScoreResponse:
@@ -62,18 +61,17 @@ class ScoringService:
 
     async def Describe(self, _: Any, context: Any) -> pb.DescribeResponse:
         """Say what is served."""
-        limits = pb.Limits(
-            items=self._settings.max_items,
-            pair_tokens=self._engine.said["max_tokens"],
-            message_bytes=MAX_MESSAGE_BYTES,
-            requests=self._settings.max_requests,
-        )
         return pb.DescribeResponse(
             artifact_id=self._artifact.artifact_id,
             scorer_id=self._artifact.scorer_id,
             threshold=self._artifact.threshold,
             engine=self._engine.said["engine"],
-            limits=limits,
+            limits=pb.Limits(
+                items=self._settings.max_items,
+                pair_tokens=self._engine.said["max_tokens"],
+                message_bytes=MAX_MESSAGE_BYTES,
+                requests=self._settings.max_requests,
+            ),
         )
 
     async def _score(self, request: pb.ScoreRequest | None, span: Span) -> pb.ScoreResponse:
@@ -82,8 +80,8 @@ class ScoringService:
             raise RefusedRequestError(StatusCode.INVALID_ARGUMENT, "malformed", _MALFORMED)
         with self._admission.enter():
             require_artifact(request.artifact_id, self._artifact.artifact_id)
-            query, items = await self._encoded(request.query, request.items, span)
-            answer = await self._answer(self._engine.add(query, items), span)
+            query, items = await self._pipeline.encode(request.query, request.items, span)
+            answer = await self._pipeline.answer(self._engine.add(query, items), span)
         self._metrics.request_s.labels("Score").observe(time.perf_counter() - started)
         return answer
 
@@ -91,7 +89,7 @@ class ScoringService:
         with self._admission.enter():
             first = (await self._next_part(context, "query")).query
             require_artifact(first.artifact_id, self._artifact.artifact_id)
-            query, _ = await self._encoded(first.query, None, span)
+            query = await self._pipeline.encode_query(first.query, span)
             stream = uuid.uuid4().hex
             prefill = self._engine.add(query, (), stream) if self._engine.said["takes_many"] else None
             try:
@@ -104,9 +102,9 @@ class ScoringService:
     async def _score_parts(self, context: Any, query: TokenIds, stream: str, prefill: Work | None, span: Span) -> None:
         while (part := await self._next_part(context, "items")) is not None:
             started = time.perf_counter()
-            _, items = await self._encoded(None, part.items.items, span, query=query)
+            items = await self._pipeline.encode_items(query, part.items.items, span)
             n_prefilled = await self._prefilled(prefill)
-            answer = await self._answer(self._engine.add(query, items, stream), span)
+            answer = await self._pipeline.answer(self._engine.add(query, items, stream), span)
             answer.tokens += n_prefilled
             prefill = None  # counted once
             await context.write(answer)
@@ -139,52 +137,6 @@ class ScoringService:
                 StatusCode.INVALID_ARGUMENT, "bad_input", "a stream is one query, then any number of items"
             )
         return part
-
-    async def _encoded(
-        self, query_text: str | None, item_texts: Sequence[str] | None, span: Span, query: TokenIds = ()
-    ) -> tuple[TokenIds, Sequence[TokenIds]]:
-        """Return the token ids of a request, or of one part of it; refuse it with all its faults."""
-        if self._engine.refusal:
-            raise EngineError(self._engine.refusal)
-        started = time.time()
-        counted = [] if item_texts is None else count_faults(len(item_texts), max_items=self._settings.max_items)
-        too_many = item_texts is not None and len(item_texts) > self._settings.max_items
-        encoded = await self._tokenizers.encode(query_text, [] if too_many else item_texts or [])
-        query = encoded.query if query_text is not None else query
-        max_tokens = self._engine.said["max_tokens"]
-        require_none([*counted, *encoded.faults, *length_faults(query, encoded.items, max_tokens=max_tokens)])
-        ended = time.time()
-        self._metrics.stage_s.labels("tokenize").observe(ended - started)
-        self._tracing.stage("tokenize", started, ended, span, items=len(encoded.items))
-        return query, encoded.items
-
-    async def _answer(self, work: Work, span: Span) -> pb.ScoreResponse:
-        scored: Scored = await work.done
-        self._tell(work, scored, span)
-        return pb.ScoreResponse(
-            margins=scored.margins.tolist(),
-            scores=scores_of_margins(scored.margins).tolist(),
-            from_reference=scored.is_reference.tolist(),
-            artifact_id=self._artifact.artifact_id,
-            scorer_id=self._artifact.scorer_id,
-            engine=self._engine.said["engine"],
-            tokens=scored.n_tokens,
-            tie_tokens=scored.tie_tokens,
-        )
-
-    def _tell(self, work: Work, scored: Scored, span: Span) -> None:
-        n_ties = int(scored.is_reference.sum())
-        self._metrics.labels.inc(len(work.items))
-        self._metrics.reference_labels.inc(n_ties)
-        self._metrics.tokens.labels("engine").inc(scored.n_tokens)
-        self._metrics.tokens.labels("reference").inc(scored.tie_tokens)
-        for name, started, ended in (
-            ("wait", work.queued_at, scored.started),
-            ("forward", scored.started, scored.forwarded),
-            ("tie rule", scored.forwarded, scored.decided),
-        ):
-            self._metrics.stage_s.labels(name).observe(max(0.0, ended - started))
-            self._tracing.stage(name, started, ended, span, items=len(work.items), ties=n_ties)
 
     async def _told(self, method: str, context: Any, answering: Awaitable[T]) -> T:
         """Return an answer; turn what went wrong into its status."""

@@ -5,6 +5,7 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +18,30 @@ from mis_scoring.engines.canary import canary_pairs
 from tests.ray.fake_engines import NUDGE, FakeEngine, Steering
 
 ENGINE = "tests.serving.steered_engine:make_pair"
+N_TOGETHER = 3
 _FOREIGN = tuple(tuple(ids) for ids in (canary_pairs().query, canary_pairs().poison))
 
 
 def make_pair(folder: Path, *, threads: int) -> tuple[Engine, Engine]:
     """Return the engine and its reference."""
     return SteeredEngine(folder), FakeEngine("reference", shift=NUDGE)
+
+
+def make_concurrent_pair(folder: Path, *, threads: int) -> tuple[Engine, Engine]:
+    """Return an engine that answers a request only once two more are there, and its reference."""
+    return Together(), FakeEngine("reference", shift=NUDGE)
+
+
+class Together(FakeEngine):
+    def __init__(self) -> None:
+        super().__init__("together")
+        self.n_concurrent = N_TOGETHER
+        self._barrier = threading.Barrier(N_TOGETHER, timeout=20)
+
+    def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
+        if not _is_canary(query):
+            self._barrier.wait()
+        return super().label_logits(query, items, label_tokens)
 
 
 class SteeredEngine(FakeEngine):

@@ -102,6 +102,19 @@ def test_an_engine_that_hangs_is_ended_and_started_again(tmp_path: Path) -> None
         assert n_scored(running) == 2
 
 
+def test_a_stream_whose_items_do_not_come_is_ended(tmp_path: Path) -> None:
+    artifact, folder = write_artifact(tmp_path / "artifact"), tmp_path / "artifact"
+    with (
+        running_server(artifact, folder, engine=ENGINE, stream_idle_s=0.2) as running,
+        pytest.raises(NotAnsweredError) as caught,
+        running.client.open_query(running.query()) as stream,
+    ):
+        until(lambda: running.figure("refused_total", reason="idle"))
+        stream.score(running.items("late"))
+    assert caught.value.status == "DEADLINE_EXCEEDED"
+    assert "no items within 0.2 s" in str(caught.value)
+
+
 def test_a_failing_canary_ends_the_answering_for_good(tmp_path: Path) -> None:
     artifact, folder = write_artifact(tmp_path / "artifact"), tmp_path / "artifact"
     with running_server(artifact, folder, engine=ENGINE, canary_every=2) as running:

@@ -2,16 +2,21 @@
 
 import json
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import grpc
 import pytest
 
 from mis_scoring.serving import scoring_pb2 as pb
 from mis_scoring.serving.answers import NotAnsweredError
+from mis_scoring.serving.client import QueryStream
 from mis_scoring.serving.scoring_pb2_grpc import ScoringStub
 from tests.ray.fake_engines import FakeEngine, Steering
+from tests.ray.round_tables import write_artifact
 from tests.serving.conftest import MAX_BATCH_TOKENS, MAX_REQUESTS
-from tests.serving.running import Running, until
+from tests.serving.running import Running, running_server, until
+from tests.serving.steered_engine import N_TOGETHER
 
 
 def forwards(steering: Steering) -> list[list[list[int]]]:
@@ -136,3 +141,28 @@ def test_queries_are_forgotten_when_their_streams_end(running: Running, steering
         until(lambda: running.figure("prefilled_queries") == 2)
         stream.score(items_of(running, 1))
     until(lambda: running.figure("prefilled_queries") == 0)
+    with suppress(KeyError), running.client.open_query(running.query("three")):
+        until(lambda: running.figure("prefilled_queries") == 1)
+        raise KeyError("the caller fails while it looks for items")
+    until(lambda: running.figure("prefilled_queries") == 0)
+
+
+def test_an_engine_that_takes_several_requests_gets_them_at_once(tmp_path: Path) -> None:
+    artifact, folder = write_artifact(tmp_path / "artifact"), tmp_path / "artifact"
+    with (
+        running_server(artifact, folder, engine="tests.serving.steered_engine:make_concurrent_pair") as running,
+        ThreadPoolExecutor(N_TOGETHER) as threads,
+    ):
+        asked = [(f"member {number}", number + 1) for number in range(N_TOGETHER)]
+        answers = [ask(running, threads, *one) for one in asked]
+        assert [answer.result() for answer in answers] == [margins_of(running, *one) for one in asked]
+        with running.client.open_query(running.query("alone")) as stream:
+            assert _n_wait_for_a_query_alone(stream, running, threads) == 1
+
+
+def _n_wait_for_a_query_alone(stream: QueryStream, running: Running, threads: ThreadPoolExecutor) -> int:
+    """A stream's items are one request of several: its query is not prefilled where the engine can't do that."""
+    others = [ask(running, threads, "other", 1) for _ in range(N_TOGETHER - 1)]
+    found = stream.score(items_of(running, 1))
+    assert all(other.result() for other in others)
+    return len(found.scores)
