@@ -70,9 +70,9 @@ class Settings(BaseSettings):
     engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
 
     # `semlabel serve`, the model server (docs/serving.md), whose engine is the one above
-    serve: bool = Field(False, description="`make up` starts the model server as well")
+    start_model_server: bool = Field(False, description="`make up` starts it, too (1.1 GB)")
     serve_host: str = Field("127.0.0.1", description="another than loopback needs the token file and TLS")
-    serve_port: int = Field(8071, ge=0, le=65535, description="gRPC; 0 takes a free one")
+    serve_port: int = Field(50051, ge=0, le=65535, description="gRPC; 0 takes a free one")
     serve_metrics_port: int = Field(9465, ge=0, le=65535, description="where it answers Prometheus")
     serve_token_file: Path | None = Field(None, description="whoever has its content is answered; unset: anybody is")
     serve_tls_certificate: Path | None = Field(None, description="PEM; with serve_tls_key")

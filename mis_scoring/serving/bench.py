@@ -14,7 +14,6 @@ import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,14 @@ _WORDS = (
     "with",
 )
 _LEAST_CORES_TO_SHARE_OUT = 4
-_SHOWN = ("batch_requests_sum", "batch_requests_count", "labels_total", "reference_labels_total")
+_SHOWN = (
+    "batch_requests_sum",
+    "batch_requests_count",
+    "labels_total",
+    "reference_labels_total",
+    "collector_pause_seconds_count",
+    "collector_pause_seconds_sum",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,44 +110,60 @@ def as_text(report: dict[str, Any]) -> str:
             is_knee = curve["knee"] is not None and cell["rate"] == curve["knee"]["rate"]
             lines.append(
                 f"{cell['mode']:<10}{cell['n_items']:>5}{cell['rate']:>9.2f}{cell['labels_per_s']:>10.1f}"
-                f"{cell['p50_s']:>8.3f}{cell['p99_s']:>8.3f}{cell['success']:>10.1%}  {'knee' if is_knee else ''}"
+                f"{_s(cell['p50_s'])}{_s(cell['p99_s'])}{cell['success']:>10.1%}  {'knee' if is_knee else ''}"
             )
     return "\n".join(lines)
+
+
+def _s(seconds: float | None) -> str:
+    return f"{'never' if seconds is None else format(seconds, '.3f'):>8}"
 
 
 def _curve(
     artifact: LabelerArtifact, options: argparse.Namespace, mode: str, n_items: int, cpus: set[int]
 ) -> dict[str, Any]:
-    with _server(options, cpus) as where:
-        cells = asyncio.run(_cells(artifact, options, mode, n_items, where["address"]))
+    with _server(options, cpus) as (where, pid):
+        warm = asyncio.run(_warm_up(artifact, options, mode, n_items, where["address"]))
+        rss_mb = {"warm": rss_mb_of_tree(pid)}
+        cells = asyncio.run(_cells(artifact, options, mode, warm, where["address"]))
+        rss_mb["end"] = rss_mb_of_tree(pid)
         figures = _figures(where["metrics_port"])
     at_knee = knee(cells)
     return {
         "mode": mode,
         "n_items": n_items,
-        "knee": None if at_knee is None else asdict(at_knee),
-        "cells": [asdict(cell) for cell in cells],
+        "knee": None if at_knee is None else at_knee.as_dict(),
+        "cells": [cell.as_dict() for cell in cells],
         "server": figures,
+        "rss_mb": rss_mb,
     }
 
 
-async def _cells(
+async def _warm_up(
     artifact: LabelerArtifact, options: argparse.Namespace, mode: str, n_items: int, address: str
-) -> list[Cell]:
-    load = Load(address, artifact.artifact_id, deadline_s=options.deadline_s, retrieval_s=options.retrieval_s)
+) -> list[Asked]:
+    load = Load(address, artifact.artifact_id)
     asked = made_up(artifact, options.folder, n_items, await load.max_pair_tokens())
     await load.warm_up(mode, asked, N_WARM_UP)
+    await load.close()
+    return asked
+
+
+async def _cells(
+    artifact: LabelerArtifact, options: argparse.Namespace, mode: str, asked: Sequence[Asked], address: str
+) -> list[Cell]:
+    load = Load(address, artifact.artifact_id, deadline_s=options.deadline_s, retrieval_s=options.retrieval_s)
     cells: list[Cell] = []
     rates = iter(options.rates or ())
     while (rate := next(rates, None) if options.rates else next_rate(cells, first=options.first_rate)) is not None:
         cells.append(await load.run(mode, asked, rate, options.seconds, seed=len(cells)))
-        sys.stderr.write(f"{mode} N={n_items} {rate:.2f}/s: p99 {cells[-1].p99_s:.3f} s\n")
+        sys.stderr.write(f"{mode} N={len(asked[0].items)} {rate:.2f}/s: p99 {cells[-1].p99_s:.3f} s\n")
     await load.close()
     return cells
 
 
 @contextmanager
-def _server(options: argparse.Namespace, cpus: set[int]) -> Iterator[dict[str, Any]]:
+def _server(options: argparse.Namespace, cpus: set[int]) -> Iterator[tuple[dict[str, Any], int]]:
     command = [sys.executable, "-m", "mis_scoring.serving", str(options.folder), "--engine", options.engine]
     command += ["--threads", str(options.threads), "--port", "0", "--metrics-port", "0", "--max-requests", "10000"]
     command += [f"--max-batch-tokens={options.max_batch_tokens}", f"--n-tokenizers={options.n_tokenizers}"]
@@ -151,9 +173,20 @@ def _server(options: argparse.Namespace, cpus: set[int]) -> Iterator[dict[str, A
     ) as process:
         assert process.stdout is not None
         try:
-            yield json.loads(process.stdout.readline())
+            yield json.loads(process.stdout.readline()), process.pid
         finally:
             process.terminate()
+
+
+def rss_mb_of_tree(pid: int) -> dict[str, float]:
+    """Return the resident memory of a process and of its children, by the module that each runs."""
+    children = [child for one in Path(f"/proc/{pid}/task").glob("*/children") for child in one.read_text().split()]
+    found = {}
+    for one in (str(pid), *children):
+        command = Path(f"/proc/{one}/cmdline").read_text().split("\0")
+        pages = int(Path(f"/proc/{one}/statm").read_text().split()[1])
+        found[command[2]] = round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+    return found
 
 
 def _figures(metrics_port: int) -> dict[str, float]:
@@ -161,7 +194,7 @@ def _figures(metrics_port: int) -> dict[str, float]:
     with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics") as answer:
         lines = [line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#")]
     found = {name.removeprefix("semlabel_scoring_"): float(value) for name, value in lines}
-    return {name: value for name, value in found.items() if name in _SHOWN or name.startswith("collector_pause")}
+    return {name: value for name, value in found.items() if name.startswith(_SHOWN)}
 
 
 def _text(tokenizer: PromptTokenizer, draw: np.random.Generator, n_tokens: int) -> str:

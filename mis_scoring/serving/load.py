@@ -9,7 +9,8 @@ import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import grpc
 import numpy as np
@@ -44,6 +45,11 @@ class Cell:
     p99_s: float
     labels_per_s: float
     failures: dict[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the cell for JSON, which knows no infinity: None."""
+        plain = asdict(self)
+        return {name: None if value == math.inf else value for name, value in plain.items()}
 
     @property
     def holds(self) -> bool:

@@ -36,7 +36,7 @@ class ServerSettings:
     """
 
     host: str = "127.0.0.1"
-    port: int = 8071
+    port: int = 50051
     metrics_port: int = 9465
     n_tokenizers: int = 1
     max_requests: int = 256

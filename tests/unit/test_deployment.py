@@ -51,7 +51,7 @@ def test_what_is_elsewhere_is_not_started(settings: Settings) -> None:
 
 
 def test_the_model_server_is_started_where_it_is_asked_for(settings: Settings) -> None:
-    assert "model-server" in names(changed(settings, serve=True))
+    assert "model-server" in names(changed(settings, start_model_server=True))
 
 
 def test_every_service_finds_the_same_spark_and_ray_by_their_tokens(settings: Settings) -> None:
