@@ -51,7 +51,7 @@ class EngineHost:
             tie_eps=spec.tie_eps,
         )
         self.n_concurrent = engine.n_concurrent
-        self._prefilled = PrefilledQueries(options.n_prefilled if isinstance(engine, ManyQueryEngine) else 0)
+        self._prefilled = PrefilledQueries(options.n_prefilled)
         self._canary = CanaryWatch(self._scorer, item_suffix=tokenizer.item_suffix, every=options.canary_every)
         self._canary.check()
         if options.freeze_heap:

@@ -3,8 +3,6 @@
 import time
 from collections.abc import Sequence
 
-from opentelemetry.trace import Span
-
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import EngineError
 from mis_scoring.core.labels import TokenIds
@@ -35,24 +33,24 @@ class ScoringPipeline:
         self._tokenizers, self._engine = tokenizers, engine
         self._metrics, self._tracing = metrics, tracing
 
-    async def encode_query(self, text: str, span: Span) -> TokenIds:
+    async def encode_query(self, text: str) -> TokenIds:
         """Return the token ids of a query whose items come later.
 
         Raises:
             RefusedRequestError: INVALID_ARGUMENT; names its faults.
             EngineError: nothing can be scored now.
         """
-        return (await self._encode(text, [], [], (), span))[0]
+        return (await self._encode(text, [], [], ()))[0]
 
-    async def encode_items(self, query: TokenIds, texts: Sequence[str], span: Span) -> Sequence[TokenIds]:
+    async def encode_items(self, query: TokenIds, texts: Sequence[str]) -> Sequence[TokenIds]:
         """Return the token ids of items of a query that was encoded before; see `encode_query`."""
-        return (await self._encode(None, *self._counted(texts), query, span))[1]
+        return (await self._encode(None, *self._counted(texts), query))[1]
 
-    async def encode(self, query_text: str, texts: Sequence[str], span: Span) -> tuple[TokenIds, Sequence[TokenIds]]:
+    async def encode(self, query_text: str, texts: Sequence[str]) -> tuple[TokenIds, Sequence[TokenIds]]:
         """Return the token ids of a whole request; see `encode_query`."""
-        return await self._encode(query_text, *self._counted(texts), (), span)
+        return await self._encode(query_text, *self._counted(texts), ())
 
-    async def answer(self, work: Work, span: Span) -> pb.ScoreResponse:
+    async def answer(self, work: Work) -> pb.ScoreResponse:
         """Return the answer to a request once the engine has scored it.
 
         Raises:
@@ -60,7 +58,7 @@ class ScoringPipeline:
             DataError: a score is missing.
         """
         scored: Scored = await work.done
-        self._tell(work, scored, span)
+        self._tell(work, scored)
         return pb.ScoreResponse(
             margins=scored.margins.tolist(),
             scores=scores_of_margins(scored.margins).tolist(),
@@ -78,7 +76,7 @@ class ScoringPipeline:
         return ([] if faults else texts), faults
 
     async def _encode(
-        self, query_text: str | None, texts: Sequence[str], faults: Sequence[str], query: TokenIds, span: Span
+        self, query_text: str | None, texts: Sequence[str], faults: Sequence[str], query: TokenIds
     ) -> tuple[TokenIds, Sequence[TokenIds]]:
         if self._engine.refusal:
             raise EngineError(self._engine.refusal)
@@ -87,19 +85,19 @@ class ScoringPipeline:
         known = query if query_text is None else encoded.query
         too_long = length_faults(known, encoded.items, max_tokens=self._engine.said["max_tokens"])
         require_none([*faults, *encoded.faults, *too_long])
-        self._stage("tokenize", started, time.time(), span, items=len(encoded.items))
+        self._stage("tokenize", started, time.time(), items=len(encoded.items))
         return known, encoded.items
 
-    def _tell(self, work: Work, scored: Scored, span: Span) -> None:
+    def _tell(self, work: Work, scored: Scored) -> None:
         n_items, n_ties = len(work.items), int(scored.is_reference.sum())
         self._metrics.labels.inc(n_items)
         self._metrics.reference_labels.inc(n_ties)
         self._metrics.tokens.labels("engine").inc(scored.n_tokens)
         self._metrics.tokens.labels("reference").inc(scored.tie_tokens)
-        self._stage("wait", work.queued_at, scored.started, span, items=n_items)
-        self._stage("forward", scored.started, scored.forwarded, span, items=n_items)
-        self._stage("tie rule", scored.forwarded, scored.decided, span, items=n_ties)
+        self._stage("wait", work.queued_at, scored.started, items=n_items)
+        self._stage("forward", scored.started, scored.forwarded, items=n_items)
+        self._stage("tie rule", scored.forwarded, scored.decided, items=n_ties)
 
-    def _stage(self, name: str, started: float, ended: float, span: Span, *, items: int) -> None:
+    def _stage(self, name: str, started: float, ended: float, *, items: int) -> None:
         self._metrics.stage_s.labels(name).observe(max(0.0, ended - started))
-        self._tracing.stage(name, started, ended, span, items=items)
+        self._tracing.stage(name, started, ended, items=items)

@@ -8,11 +8,7 @@ from mis_scoring.core.labels import TokenIds
 
 
 class PrefilledQueries:
-    """Keys by stream. A stream that lost its keys is computed again: slower, never wrong.
-
-    Args:
-        at_most: 0: none are kept.
-    """
+    """Keys by stream, so many at most. A stream that lost its keys is computed again: slower, never wrong."""
 
     def __init__(self, at_most: int) -> None:
         self._at_most = at_most
@@ -24,7 +20,7 @@ class PrefilledQueries:
 
     def request(self, query: TokenIds, items: Sequence[TokenIds], stream: str | None) -> QueryItems:
         """Return a request that reads the keys of its stream, or fills them."""
-        if stream is None or not self._at_most:
+        if stream is None:
             return QueryItems(query=query, items=items)
         keys = self._keys.setdefault(stream, {})
         self._keys.move_to_end(stream)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import grpc
 from grpc import StatusCode
-from opentelemetry.trace import Span
 
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError, EngineError
@@ -51,13 +50,13 @@ class ScoringService:
 
     async def Score(self, request: pb.ScoreRequest | None, context: Any) -> pb.ScoreResponse:
         """Score the items of one query."""
-        with self._tracing.request("Score", context.invocation_metadata()) as span:
-            return await self._told("Score", context, self._score(request, span))
+        with self._tracing.request("Score", context.invocation_metadata()):
+            return await self._told("Score", context, self._score(request))
 
     async def ScoreStream(self, _: Any, context: Any) -> None:
         """Prefill a query, and score each message of items that follows."""
-        with self._tracing.request("ScoreStream", context.invocation_metadata()) as span:
-            await self._told("ScoreStream", context, self._score_stream(context, span))
+        with self._tracing.request("ScoreStream", context.invocation_metadata()):
+            await self._told("ScoreStream", context, self._score_stream(context))
 
     async def Describe(self, _: Any, context: Any) -> pb.DescribeResponse:
         """Say what is served."""
@@ -74,37 +73,37 @@ class ScoringService:
             ),
         )
 
-    async def _score(self, request: pb.ScoreRequest | None, span: Span) -> pb.ScoreResponse:
+    async def _score(self, request: pb.ScoreRequest | None) -> pb.ScoreResponse:
         started = time.perf_counter()
         if request is None:
             raise RefusedRequestError(StatusCode.INVALID_ARGUMENT, "malformed", _MALFORMED)
         with self._admission.enter():
             require_artifact(request.artifact_id, self._artifact.artifact_id)
-            query, items = await self._pipeline.encode(request.query, request.items, span)
-            answer = await self._pipeline.answer(self._engine.add(query, items), span)
+            query, items = await self._pipeline.encode(request.query, request.items)
+            answer = await self._pipeline.answer(self._engine.add(query, items))
         self._metrics.request_s.labels("Score").observe(time.perf_counter() - started)
         return answer
 
-    async def _score_stream(self, context: Any, span: Span) -> None:
+    async def _score_stream(self, context: Any) -> None:
         with self._admission.enter():
             first = (await self._next_part(context, "query")).query
             require_artifact(first.artifact_id, self._artifact.artifact_id)
-            query = await self._pipeline.encode_query(first.query, span)
-            stream = uuid.uuid4().hex
-            prefill = self._engine.add(query, (), stream) if self._engine.said["takes_many"] else None
+            query = await self._pipeline.encode_query(first.query)
+            stream = uuid.uuid4().hex if self._engine.said["takes_many"] else None
+            prefill = None if stream is None else self._engine.add(query, (), stream)
             try:
-                await self._score_parts(context, query, stream, prefill, span)
+                await self._score_parts(context, query, stream, prefill)
             finally:
-                if prefill is not None:
+                if prefill is not None and stream is not None:
                     prefill.done.cancel()
                     self._engine.release(stream)
 
-    async def _score_parts(self, context: Any, query: TokenIds, stream: str, prefill: Work | None, span: Span) -> None:
+    async def _score_parts(self, context: Any, query: TokenIds, stream: str | None, prefill: Work | None) -> None:
         while (part := await self._next_part(context, "items")) is not None:
             started = time.perf_counter()
-            items = await self._pipeline.encode_items(query, part.items.items, span)
+            items = await self._pipeline.encode_items(query, part.items.items)
             n_prefilled = await self._prefilled(prefill)
-            answer = await self._pipeline.answer(self._engine.add(query, items, stream), span)
+            answer = await self._pipeline.answer(self._engine.add(query, items, stream))
             answer.tokens += n_prefilled
             prefill = None  # counted once
             await context.write(answer)

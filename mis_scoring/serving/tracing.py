@@ -4,7 +4,7 @@ Set by the standard variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER,
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,24 +26,22 @@ class Tracing:
         self._tracer = trace.NoOpTracer() if self._provider is None else self._provider.get_tracer("semlabel.scoring")
 
     @contextmanager
-    def request(self, name: str, metadata: Iterable[tuple[str, str | bytes]]) -> Iterator[trace.Span]:
+    def request(self, name: str, metadata: Iterable[tuple[str, str | bytes]]) -> Iterator[None]:
         """Open the span of a call, below its caller's, which came with the metadata (`traceparent`)."""
         if self._provider is None:
-            yield trace.INVALID_SPAN
+            yield
             return
         carrier = {key: value for key, value in metadata if isinstance(value, str)}
         with self._tracer.start_as_current_span(
             name, context=propagate.extract(carrier), kind=trace.SpanKind.SERVER, record_exception=False
-        ) as span:
-            yield span
+        ):
+            yield
 
-    def stage(self, name: str, started: float, ended: float, parent: trace.Span, **figures: int) -> None:
-        """Tell of a stage that is over; times in seconds since the epoch."""
+    def stage(self, name: str, started: float, ended: float, *, items: int) -> None:
+        """Tell of a stage of this call that is over; times in seconds since the epoch."""
         if self._provider is None:
             return
-        context = trace.set_span_in_context(parent)
-        attributes: Mapping[str, int] = figures
-        span = self._tracer.start_span(name, context=context, start_time=int(started * _NS), attributes=attributes)
+        span = self._tracer.start_span(name, start_time=int(started * _NS), attributes={"items": items})
         span.end(end_time=int(ended * _NS))
 
     def close(self) -> None:

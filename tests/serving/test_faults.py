@@ -115,10 +115,15 @@ def test_a_stream_whose_items_do_not_come_is_ended(tmp_path: Path) -> None:
     assert "no items within 0.2 s" in str(caught.value)
 
 
-def test_a_failing_canary_ends_the_answering_for_good(tmp_path: Path) -> None:
+@pytest.mark.parametrize("due", ["every so many forwards", "after a forward that failed"])
+def test_a_failing_canary_ends_the_answering_for_good(tmp_path: Path, due: str) -> None:
     artifact, folder = write_artifact(tmp_path / "artifact"), tmp_path / "artifact"
-    with running_server(artifact, folder, engine=ENGINE, canary_every=2) as running:
+    is_periodic = due == "every so many forwards"
+    with running_server(artifact, folder, engine=ENGINE, canary_every=2 if is_periodic else 1000) as running:
         assert n_scored(running) == 2
+        if not is_periodic:
+            Steering(folder).order("fail", after_requests=0)
+            assert "fell off the bus" in not_answered(running)
         Steering(folder).order("leak", after_requests=0)
         assert "the canary of engine 'steered' failed" in not_answered(running)
         Steering(folder).recall("leak")

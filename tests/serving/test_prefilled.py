@@ -100,9 +100,8 @@ def test_the_streams_used_last_are_kept_and_no_more(streams: list[int], at_most:
         assert prefilled.request(QUERY, ITEMS, str(stream)).query_keys == {0: stream}
 
 
-def test_no_stream_and_no_room_keep_nothing() -> None:
+def test_a_request_of_no_stream_keeps_nothing() -> None:
     assert PrefilledQueries(3).request(QUERY, ITEMS, None).query_keys is None
-    assert PrefilledQueries(0).request(QUERY, ITEMS, "a").query_keys is None
 
 
 def test_a_stream_that_ended_is_forgotten() -> None:
