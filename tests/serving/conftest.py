@@ -39,5 +39,5 @@ def steering(running: Running, folder: Path) -> Iterator[Steering]:
     steering = Steering(folder)
     (steering.folder / "forwards").unlink(missing_ok=True)
     yield steering
-    for order in ("wait", "fail", "break", "die", "leak"):
+    for order in ("wait", "fail", "break", "die", "leak", "lose"):
         steering.recall(order)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mis_scoring.core.engine import Engine, QueryItems
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
@@ -19,6 +21,7 @@ from tests.ray.fake_engines import NUDGE, FakeEngine, Steering
 
 ENGINE = "tests.serving.steered_engine:make_pair"
 N_TOGETHER = 3
+N_LOST = 5
 _FOREIGN = tuple(tuple(ids) for ids in (canary_pairs().query, canary_pairs().poison))
 
 
@@ -47,7 +50,8 @@ class Together(FakeEngine):
 class SteeredEngine(FakeEngine):
     """Notes each forward as `forwards`: of each request [query tokens computed, items]; waits while `wait` is ordered.
 
-    Other orders: `fail` (an `EngineError`), `break` (a bug), `die`, `leak` (an item sees the first one).
+    Other orders: `fail` (an `EngineError`), `break` (a bug), `die`, `leak` (an item sees the first one), `lose` (no
+    scores for a request of `N_LOST` items).
     """
 
     def __init__(self, artifact: Path) -> None:
@@ -71,7 +75,8 @@ class SteeredEngine(FakeEngine):
             return super().label_logits(query, [[0]], label_tokens)[:0]
         if self.steering.is_due("leak", 1):
             query = [*query, items[0][0]]
-        return super().label_logits(query, items, label_tokens)
+        found = super().label_logits(query, items, label_tokens)
+        return found * np.nan if self.steering.is_due("lose", 1) and len(items) == N_LOST else found
 
     def _obey(self) -> None:
         while self.steering.is_due("wait", 1):

@@ -12,12 +12,12 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mis_scoring.core.errors import EngineError
-from mis_scoring.serving.answers import NotAnsweredError
+from mis_scoring.serving.answers import NotAnsweredError, RefusedError
 from mis_scoring.serving.server import SERVICE
 from tests.ray.fake_engines import Steering
 from tests.ray.round_tables import write_artifact
 from tests.serving.running import NOT_SERVING, SERVING, Running, running_server, until
-from tests.serving.steered_engine import ENGINE
+from tests.serving.steered_engine import ENGINE, N_LOST
 
 SECRET = "Zanzibarian"
 
@@ -79,6 +79,21 @@ def test_an_engine_that_fails_once_is_kept_and_says_why(running: Running, steeri
     assert "the device fell off the bus" in not_answered(running)
     assert n_scored(running) == 2
     assert running.figure("engine_starts_total") == n_starts
+
+
+def test_a_request_whose_score_is_missing_fails_alone(running: Running, steering: Steering) -> None:
+    for order in ("wait", "lose"):
+        steering.order(order, after_requests=0)
+    with ThreadPoolExecutor(3) as threads:
+        answers = [threads.submit(n_scored, running)]
+        until(lambda: steering.noted("forwards"))
+        lost = threads.submit(running.client.score, running.query(), running.items("a") * N_LOST)
+        answers.append(threads.submit(n_scored, running))
+        until(lambda: running.figure("queue_requests") == 2)
+        steering.recall("wait")
+        assert [answer.result() for answer in answers] == [2, 2]
+        with pytest.raises(RefusedError, match=r"no finite logits in item rows \[0, 1, 2, 3, 4\]"):
+            lost.result()
 
 
 def test_a_tokenizer_that_dies_is_started_again(running: Running) -> None:
