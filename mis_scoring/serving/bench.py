@@ -144,7 +144,7 @@ async def _warm_up(
 ) -> list[Asked]:
     load = Load(address, artifact.artifact_id)
     asked = made_up(artifact, options.folder, n_items, await load.max_pair_tokens())
-    await load.warm_up(mode, asked, N_WARM_UP)
+    await load.warm_up(mode, asked, max(1, N_WARM_UP // n_items) if mode == "per_pair" else N_WARM_UP)
     await load.close()
     return asked
 
