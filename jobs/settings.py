@@ -3,11 +3,12 @@
 Each field is read from the environment as SEMLABEL_<NAME>, or from a `.env` file in the working folder.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -68,6 +69,27 @@ class Settings(BaseSettings):
     ray_port: int = Field(6379, description="of a deployment's Ray; 0: none, each round starts its own")
     parallel_tasks: int = Field(4, ge=1, description="tasks that run at once")
     engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
+
+    # `semlabel serve`, the model server (docs/serving.md), whose engine is the one above
+    start_model_server: bool = Field(False, description="`make up` starts it, too (1.1 GB)")
+    serve_host: str = Field("127.0.0.1", description="another than loopback needs the token file and TLS")
+    serve_port: int = Field(50051, ge=0, le=65535, description="gRPC; 0 takes a free one")
+    serve_metrics_port: int = Field(9465, ge=0, le=65535, description="where it answers Prometheus")
+    serve_token_file: Path | None = Field(None, description="whoever has its content is answered; unset: anybody is")
+    serve_tls_certificate: Path | None = Field(None, description="PEM; with serve_tls_key")
+    serve_tls_key: Path | None = None
+    serve_tie_rule: bool = Field(True, description="false: near the threshold, decisions may depend on packing")
+    serve_n_tokenizers: int = Field(1, ge=1, description="processes that turn texts into tokens")
+    serve_max_requests: int = Field(256, ge=1, description="under way; one more is RESOURCE_EXHAUSTED")
+    serve_max_items: int = Field(1000, ge=1, description="of one request")
+    serve_max_batch_tokens: int = Field(8192, ge=1, description="requests are joined into a forward up to so many")
+    serve_n_prefilled: int = Field(32, ge=1, description="queries that wait for their items in the engine's memory")
+    serve_canary_every: int = Field(100, ge=1, description="forwards between two canaries")
+    serve_start_timeout_s: float = Field(600, gt=0, description="an engine that is not ready by then is started again")
+    serve_forward_timeout_s: float = Field(120, gt=0, description="an engine that takes longer is started again")
+    serve_stream_idle_s: float = Field(30, gt=0, description="a stream without items for so long is ended")
+    serve_drain_s: float = Field(30, gt=0, description="how long requests under way may take once it is to end")
+    serve_freeze_heap: bool = Field(True, description="keep what is loaded out of the garbage collector's sight")
 
     engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
     max_pairs: int | None = Field(None, ge=0, description="a run that may score more stops when it is planned")
@@ -147,3 +169,12 @@ class Settings(BaseSettings):
     def minilm_dir(self) -> Path:
         """Folder of the embedding model."""
         return self.data_dir / "minilm"
+
+
+def faults_of(error: ValidationError) -> list[str]:
+    """Return one sentence a fault, each with the variable that gave the value."""
+    return [f"{_variable_of(fault['loc'])}: {fault['msg']}" for fault in error.errors(include_url=False)]
+
+
+def _variable_of(place: Sequence[int | str]) -> str:
+    return f"SEMLABEL_{str(place[0]).upper().removeprefix('SEMLABEL_')}" if place else "settings"

@@ -50,6 +50,10 @@ def test_what_is_elsewhere_is_not_started(settings: Settings) -> None:
     assert "ray" not in names(changed(settings, ray_port=0))
 
 
+def test_the_model_server_is_started_where_it_is_asked_for(settings: Settings) -> None:
+    assert "model-server" in names(changed(settings, start_model_server=True))
+
+
 def test_every_service_finds_the_same_spark_and_ray_by_their_tokens(settings: Settings) -> None:
     env = service_env(settings)
     token = env["SPARK_CONNECT_AUTHENTICATE_TOKEN"]

@@ -15,12 +15,12 @@ from mis_scoring.core.readout import margins
 from mis_scoring.engines.canary import CanaryError, check_canary
 from mis_scoring.engines.cascade import CascadeEngine
 from mis_scoring.engines.dense import DenseEngine
+from mis_scoring.engines.pair_scores import PairScorer
 from mis_scoring.engines.prefill.engine import PrefillEngine
 from mis_scoring.engines.prefill.errors import NonFiniteError
 from mis_scoring.engines.prefill.kernels.plain import PlainKernels
 from mis_scoring.engines.registry import make_engine
 from mis_scoring.engines.single import SingleItemEngine
-from mis_scoring.ray_data.pair_scores import PairScorer
 from tests.unit.conftest import LABELS, UNEQUAL_LENGTHS, draw_request
 from tests.unit.prefill.conftest import ON_CPU, Make
 

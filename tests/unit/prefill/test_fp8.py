@@ -14,7 +14,7 @@ from mis_scoring.engines.architecture import ArchitectureError
 from mis_scoring.engines.dense import DenseEngine
 from mis_scoring.engines.prefill.calibrate import calibrated_profile, write_profile
 from mis_scoring.engines.prefill.fp8 import ALL, LARGEST, MLP, quantise_rows, saturated
-from mis_scoring.ray_data.spec import ScoreSpec
+from mis_scoring.engines.score_spec import ScoreSpec
 from tests.ray.round_tables import write_artifact
 from tests.unit.conftest import LABELS, UNEQUAL_LENGTHS, draw_request
 from tests.unit.prefill.conftest import ON_CPU, Make
