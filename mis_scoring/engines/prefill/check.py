@@ -150,7 +150,7 @@ def digest_of(truth: Sequence[FloatArray]) -> str:
 def holds(report: dict[str, Any]) -> bool:
     """Whether nothing moved."""
     is_same = report["other_process"] == report["digest"]
-    return is_same and report["regrouped"]["n_moved"] == 0 and report["single"]["n_moved"] == 0
+    return bool(is_same and report["regrouped"]["n_moved"] == 0 and report["single"]["n_moved"] == 0)
 
 
 def _draw_group(draw: np.random.Generator, requests: Sequence[Request]) -> tuple[int, list[int]]:

@@ -4,9 +4,10 @@ cuBLAS promises nothing of the kind, so the claim belongs to one chip, one drive
 is checked on the machine that makes it, whenever an engine starts. Seconds.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from mis_scoring.core.readout import FloatArray
@@ -145,12 +146,12 @@ def _draw_request(
     return Part(token_ids=token_ids, query_tokens=n_query, item_tokens=item_tokens, label_ids=(1, 2))
 
 
-def _reordered(part: Part, order: Sequence[int]) -> Part:
+def _reordered(part: Part, order: npt.NDArray[np.int64]) -> Part:
     starts = part.query_tokens + np.concatenate([[0], np.cumsum(part.item_tokens)])
     items = [part.token_ids[starts[place] : starts[place + 1]] for place in order]
     return Part(
         token_ids=np.concatenate([part.token_ids[: part.query_tokens], *items]),
         query_tokens=part.query_tokens,
-        item_tokens=part.item_tokens[np.asarray(order)],
+        item_tokens=part.item_tokens[order],
         label_ids=part.label_ids,
     )

@@ -84,5 +84,5 @@ def in_turns(gate: "torch.Tensor", up: "torch.Tensor", turn: int) -> "torch.Tens
     import torch
 
     missing = padded(len(gate), turn) - len(gate)
-    both = [torch.nn.functional.pad(part, (0, 0, 0, missing)).unflatten(0, (-1, turn)) for part in (gate, up)]
+    both = [torch.nn.functional.pad(part, (0, 0, 0, missing)).view(-1, turn, part.shape[1]) for part in (gate, up)]
     return torch.stack(both, dim=1).flatten(0, 2)

@@ -55,7 +55,7 @@ class Slot:
         if self._is_gpu:
             with torch.cuda.stream(self._copies):
                 self._device[used].copy_(self._host[used], non_blocking=True)
-                self._sent.record(self._copies)  # type: ignore[no-untyped-call]
+                self._sent.record(self._copies)
             torch.cuda.current_stream().wait_event(self._sent)
         else:
             self._device[used].copy_(self._host[used])
@@ -69,7 +69,7 @@ class Slot:
         used = slice(self._logits.start, self._checks_at + self._n_checks)
         self._host[used].copy_(self._device[used], non_blocking=self._is_gpu)
         if self._is_gpu:
-            self._done.record()  # type: ignore[no-untyped-call]
+            self._done.record()
 
     def wait(self) -> tuple[FloatArray, Ints]:
         """Wait for the answers: logits, (n_items, 2), and the lowest row of every check."""

@@ -81,11 +81,10 @@ def _in_fp8(layer: LayerWeights, profile: Fp8Profile, number: int, faults: list[
         faults.extend(outlier_faults(f"layer {number}, {name}", scales))
         return replace(linear, weight=values, scales=scales.flatten(), input_scale=input_scale)
 
-    changed = {
-        "gate_up": quantised("gate and up", layer.gate_up),
-        "down": quantised("down", layer.down, profile.gated_scales[number]),
-    }
-    if profile.has_attention:
-        changed["qkv"] = quantised("q, k and v", layer.qkv)
-        changed["out"] = quantised("o", layer.out, profile.attention_scales[number])
-    return replace(layer, **changed)
+    gate_up = quantised("gate and up", layer.gate_up)
+    down = quantised("down", layer.down, profile.gated_scales[number])
+    if not profile.has_attention:
+        return replace(layer, gate_up=gate_up, down=down)
+    qkv = quantised("q, k and v", layer.qkv)
+    out = quantised("o", layer.out, profile.attention_scales[number])
+    return replace(layer, qkv=qkv, out=out, gate_up=gate_up, down=down)

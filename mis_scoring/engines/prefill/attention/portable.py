@@ -105,7 +105,7 @@ class PortableAttention:
         self._planned[:] = [plan]
 
     def _split(self, part: torch.Tensor) -> torch.Tensor:
-        return part.unflatten(1, (-1, self.kernels.head_dim))
+        return part.view(len(part), -1, self.kernels.head_dim)
 
     def _write(self, found: torch.Tensor, out: Rows, first: int) -> None:
         target = out.values[first : first + len(found)]

@@ -61,11 +61,12 @@ def attend_dense(
         queries: (m, n_heads * head_dim); keys, values: (n, n_kv_heads * head_dim).
         mask: (m, n), what a row sees.
     """
-    k, v = (part.float().unflatten(1, (-1, head_dim)).transpose(0, 1) for part in (keys, values))
-    q = queries.float().unflatten(1, (len(k), -1, head_dim)).permute(1, 2, 0, 3)
+    k, v = (part.float().view(len(part), -1, head_dim).transpose(0, 1) for part in (keys, values))
+    q = queries.float().view(len(queries), len(k), -1, head_dim).permute(1, 2, 0, 3)
     scores = (q @ k[:, None].transpose(2, 3)) * head_dim**-0.5
     weights = scores.masked_fill(~mask.to(scores.device), float("-inf")).softmax(dim=-1)
-    return (weights @ v[:, None]).permute(2, 0, 1, 3).flatten(1)
+    attended: torch.Tensor = (weights @ v[:, None]).permute(2, 0, 1, 3).flatten(1)
+    return attended
 
 
 def write_some_rows(wide: torch.Tensor, out: Rows, rows: torch.Tensor) -> None:

@@ -47,8 +47,8 @@ class TiledAttention:
     def attend(self, heads: Heads, plan: DevicePlan) -> None:
         """See `Attention`."""
         size, group = self.kernels.head_dim, self.group
-        queries = rotated_queries(self.kernels, heads, plan).unflatten(1, (-1, size)).float()
-        keys, values = (part.unflatten(1, (-1, size)).float() for part in (heads.keys, heads.values))
+        queries = rotated_queries(self.kernels, heads, plan).view(len(heads.queries), -1, size).float()
+        keys, values = (part.view(len(part), -1, size).float() for part in (heads.keys, heads.values))
         tokens = plan.arrays["readout_tokens"].long() if heads.is_readout else torch.arange(len(queries))
         segments = plan.arrays["segment_starts"].long()
         found = torch.zeros_like(queries)

@@ -50,7 +50,7 @@ class PlainKernels:
 
     def rotated(self, heads: torch.Tensor, weight: torch.Tensor | None, positions: torch.Tensor) -> torch.Tensor:
         """Return float32 heads with norm and rotation, (m, heads * head_dim)."""
-        wide = heads.float().unflatten(1, (-1, self.head_dim))
+        wide = heads.float().view(len(heads), -1, self.head_dim)
         if weight is not None:
             wide = normed(wide, weight, self.eps)
         cos, sin = self.rotary[positions][:, None].chunk(2, dim=-1)
@@ -73,7 +73,7 @@ class PlainKernels:
     def gated(self, rows: Rows, gate_up: Linear, out: Rows) -> None:
         """See `Kernels`."""
         product = fp8_product(rows, gate_up) if gate_up.is_fp8 else (rows.values @ gate_up.weight.t()).float()
-        gate, up = product.unflatten(1, (-1, 2, self.turn)).unbind(dim=2)
+        gate, up = product.view(len(product), -1, 2, self.turn).unbind(dim=2)
         write_rows((silu(gate) * up).flatten(1), out)
 
     def readout(self, hidden: torch.Tensor, head: torch.Tensor, label_ids: torch.Tensor, out: torch.Tensor) -> None:
@@ -90,7 +90,7 @@ def fp8_product(rows: Rows, linear: Linear) -> torch.Tensor:
     """Return (m, n) float32: e4m3 values times their scales, products and sums in float32."""
     assert linear.scales is not None
     product = (rows.values.float() @ linear.weight.float().t()) * linear.scales
-    product = product * (rows.scales if rows.scales is not None else rows.fixed_scale)
+    product = product * (rows.scales if rows.scales is not None else rows.fixed_scale or 1.0)
     return product if linear.bias is None else product + linear.bias.float()
 
 
