@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.append_row import append_row
 from jobs.pins import PINNED, Pins
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
+from jobs.table_writer import append_rows
 from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
 
@@ -34,7 +34,7 @@ def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any]
         "at": datetime.now(UTC),
         "payload": canonical_json(dict(payload)),
     }
-    append_row(root, RUNS, row, transaction=f"{run_id}:{event}:{attempt}")
+    append_rows(root, RUNS, [row], transaction=f"{run_id}:{event}:{attempt}")
 
 
 def event_payload(root: Path, run_id: str, event: str, *, attempt: int | None = None) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -68,6 +68,22 @@ class Settings(BaseSettings):
     ray_port: int = Field(6379, description="of a deployment's Ray; 0: none, each round starts its own")
     parallel_tasks: int = Field(4, ge=1, description="tasks that run at once")
     engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
+
+    # profile updates between refreshes, and the labels of downstream readers (docs/updates.md)
+    updates_inbox: str = Field("", description="SQLAlchemy URL of a PostgreSQL for the inbox; empty: SQLite under home")
+    updates_write_profiles: bool = Field(
+        True, description="false: the source writes `profiles`, and an update waits until it is there"
+    )
+    updates_per_batch: int = Field(64, ge=1, description="members of a micro-batch at most")
+    updates_waiting_limit: int = Field(100_000, ge=1, description="beyond so many waiting updates none is taken in")
+    updates_host: str = Field("127.0.0.1", description="where the service listens; others than loopback need a token")
+    updates_port: int = Field(50061, ge=0, le=65535, description="gRPC: profile updates in, labels out")
+    updates_http_port: int = Field(8071, ge=0, le=65535, description="HTTP: labels out, health, metrics")
+    updates_token: SecretStr = Field(SecretStr(""), description="clients send it as `Authorization: Bearer`")
+    updates_tls_certificate: Path | None = Field(None, description="PEM, with `updates_tls_key`: the service speaks TLS")
+    updates_tls_key: Path | None = None
+    start_updates: bool = Field(False, description="`make up` starts the service, too (1.5 GB)")
+    kv_url: str = Field("", description="redis://... of the key-value store; empty: LMDB under home")
 
     engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
     max_pairs: int | None = Field(None, ge=0, description="a run that may score more stops when it is planned")

@@ -24,6 +24,8 @@ Reason = Literal[
     "unchanged",
 ]
 
+PROFILE_UPDATES = "profile_updates"
+
 _OF_A_PROFILE: frozenset[Reason] = frozenset(
     {"member_removed", "revoked", "incomplete", "first_time", "rolled_back", "profile_changed"}
 )
@@ -34,8 +36,9 @@ LOOKS_AFTER: Mapping[str, frozenset[Reason]] = {
     "daily_incremental": _OF_A_PROFILE,
     "catalog_backfill": _OF_A_CATALOG,
     "weekly_full": _ALL,
+    PROFILE_UPDATES: _OF_A_PROFILE,
 }
-"""The reasons that bring a member into scope, by the kind of run."""
+"""The reasons that bring a member into scope, by the kind of run. `profile_updates` looks at its batch's members only."""
 
 
 def scope_reasons(
