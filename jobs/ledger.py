@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.pins import PINNED, Pins
+from jobs.rules.scope import PROFILE_UPDATES
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
 from jobs.table_writer import append_rows
@@ -75,13 +76,17 @@ def publication_number(published: Mapping[str, Any]) -> int:
 
 
 def published_pins(root: Path) -> list[Pins]:
-    """Return what the published runs pinned, the last published first; one value a run that ever published."""
+    """Return what the published runs pinned, the last published first; one value a run that ever published.
+
+    But for profile updates: each looks at a few members, and says nothing of what all others stand on.
+    """
     if not table_exists(root, RUNS):
         return []
     sql = f"""
         SELECT p.payload FROM runs p JOIN runs d ON d.run_id = p.run_id AND d.event = '{PUBLISHED}'
         WHERE p.event = '{PINNED}' ORDER BY d.at DESC"""
-    return [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
+    found = [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
+    return [pins for pins in found if pins.kind != PROFILE_UPDATES]
 
 
 def unpublished_runs(root: Path) -> list[str]:

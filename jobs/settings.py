@@ -80,7 +80,9 @@ class Settings(BaseSettings):
     updates_port: int = Field(50061, ge=0, le=65535, description="gRPC: profile updates in, labels out")
     updates_http_port: int = Field(8071, ge=0, le=65535, description="HTTP: labels out, health, metrics")
     updates_token: SecretStr = Field(SecretStr(""), description="clients send it as `Authorization: Bearer`")
-    updates_tls_certificate: Path | None = Field(None, description="PEM, with `updates_tls_key`: the service speaks TLS")
+    updates_tls_certificate: Path | None = Field(
+        None, description="PEM, with `updates_tls_key`: the service speaks TLS"
+    )
     updates_tls_key: Path | None = None
     start_updates: bool = Field(False, description="`make up` starts the service, too (1.5 GB)")
     kv_url: str = Field("", description="redis://... of the key-value store; empty: LMDB under home")

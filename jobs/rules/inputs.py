@@ -1,4 +1,4 @@
-"""Which rows of `profiles` and `catalog` can be used: what `jobs.inputs` says as columns; a test holds both together."""
+"""Which rows of `profiles` and `catalog` can be used: `jobs.inputs` says the same as columns; a test compares."""
 
 import unicodedata
 

@@ -38,7 +38,7 @@ LOOKS_AFTER: Mapping[str, frozenset[Reason]] = {
     "weekly_full": _ALL,
     PROFILE_UPDATES: _OF_A_PROFILE,
 }
-"""The reasons that bring a member into scope, by the kind of run. `profile_updates` looks at its batch's members only."""
+"""The reasons that bring a member into scope, by kind of run; `profile_updates` looks at its batch's members alone."""
 
 
 def scope_reasons(

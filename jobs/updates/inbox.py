@@ -8,7 +8,7 @@ by its URL, through the same statements. Grows with the updates that wait, and b
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,11 +26,14 @@ _metadata = sa.MetaData()
 _updates = sa.Table(
     "semlabel_updates",
     _metadata,
-    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),  # the order in which updates came
+    sa.Column(
+        "id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True
+    ),  # the order in which updates came
     sa.Column("member_id", sa.Text, nullable=False, index=True),
     sa.Column("profile_version", sa.BigInteger, nullable=False),
     sa.Column("profile_text", sa.Text),  # null: the member was removed
     sa.Column("received_s", sa.Float, nullable=False),  # since 1970, UTC
+    sa.Column("due_s", sa.Float, nullable=False),  # not taken before
     sa.Column("batch_id", sa.Text, index=True),  # null: it waits
 )
 _newest = sa.Table(
@@ -94,7 +97,7 @@ class Inbox:
             return "repeated" if known == update.profile_version else "superseded"
         older = (_updates.c.member_id == update.member_id) & _updates.c.batch_id.is_(None)
         connection.execute(sa.delete(_updates).where(older))
-        connection.execute(sa.insert(_updates).values(**vars(update), received_s=now))
+        connection.execute(sa.insert(_updates).values(**vars(update), received_s=now, due_s=now))
         return "accepted"
 
     def _is_newest(self, connection: sa.Connection, update: ProfileUpdate) -> bool:
@@ -120,15 +123,14 @@ class Inbox:
         if not rows:
             return None
         updates = tuple(
-            ProfileUpdate(
-                member_id=row.member_id, profile_version=row.profile_version, profile_text=row.profile_text
-            )
+            ProfileUpdate(member_id=row.member_id, profile_version=row.profile_version, profile_text=row.profile_text)
             for row in rows
         )
         return Batch(batch_id=batch_id, updates=updates, received_s=tuple(row.received_s for row in rows))
 
     def _take_new(self, connection: sa.Connection, limit: int) -> str | None:
-        waiting = sa.select(_updates.c.id).where(_updates.c.batch_id.is_(None))
+        is_due = _updates.c.batch_id.is_(None) & (_updates.c.due_s <= time.time())
+        waiting = sa.select(_updates.c.id).where(is_due)
         ids = connection.scalars(waiting.order_by(_updates.c.id).limit(limit).with_for_update()).all()
         if not ids:
             return None
@@ -140,6 +142,17 @@ class Inbox:
         """Take the updates of a batch out of the inbox; their texts are overwritten."""
         with self._engine.begin() as connection:
             connection.execute(sa.delete(_updates).where(_updates.c.batch_id == batch_id))
+
+    def put_back(self, batch_id: str, member_ids: Collection[str], *, for_s: float) -> None:
+        """Let members of a batch wait for some time, but for those of whom a newer edit waits already."""
+        of_members = (_updates.c.batch_id == batch_id) & _updates.c.member_id.in_(member_ids)
+        newest = sa.select(_newest.c.profile_version).where(_newest.c.member_id == _updates.c.member_id)
+        with self._engine.begin() as connection:
+            connection.execute(
+                sa.delete(_updates).where(of_members & (_updates.c.profile_version < newest.scalar_subquery()))
+            )
+            later = {"batch_id": None, "due_s": time.time() + for_s}
+            connection.execute(sa.update(_updates).where(of_members).values(later))
 
     def forget(self, member_id: str) -> int:
         """Remove all that is kept of a member, on disk too; return how many updates there were."""

@@ -62,6 +62,19 @@ def test_a_batch_that_was_taken_is_taken_again_until_it_is_finished_and_later_ed
     assert inbox.take(2) is None and inbox.figures().oldest_s is None
 
 
+def test_what_is_put_back_waits_its_time_unless_a_newer_edit_came_meanwhile(inbox: Inbox) -> None:
+    inbox.put([edit("ann", 1), edit("bob", 1), edit("cat", 1)])
+    batch = inbox.take(3)
+    assert batch is not None
+    inbox.put([edit("ann", 2)])
+    inbox.put_back(batch.batch_id, ["ann"], for_s=0)
+    inbox.put_back(batch.batch_id, ["bob"], for_s=1000)
+    inbox.finish(batch.batch_id)
+    then = inbox.take(3)
+    assert then is not None and then.updates == (edit("ann", 2),), "one of ann's, and bob's is not due"
+    assert inbox.figures().waiting == 1
+
+
 PUT_AND_DIE = """
 import os, signal, sys
 from jobs.updates.inbox import Inbox

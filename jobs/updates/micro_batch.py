@@ -1,0 +1,161 @@
+"""A micro-batch is a run of kind `profile_updates`: pin, scope, retrieve, rounds, publish, as every refresh does.
+
+The steps before publishing are plain Python over the rules that the Spark jobs share (`jobs.rules`), since a handful of
+members costs Spark seconds a query; a test holds their rows equal to the jobs'. Publishing is `publish_labels.run`
+itself, so that audit, replay and rollback see these labels as any others. Every step is keyed by the run, and the run
+by the batch: a batch that is taken again goes on from what is committed.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from jobs import pin_inputs
+from jobs.artifact_folder import load_artifact
+from jobs.errors import HeldError
+from jobs.ledger import FAILED, append_event
+from jobs.pins import Pins
+from jobs.rules.scope import PROFILE_UPDATES
+from jobs.settings import Settings
+from jobs.table_reader import pins_of
+from jobs.updates.batch_candidates import STEP, write_candidates
+from jobs.updates.batch_inputs import erased_members, read_profiles
+from jobs.updates.batch_rounds import walk_rounds
+from jobs.updates.batch_scope import counts_of, write_scope
+from jobs.updates.embeddings import Embeddings
+from jobs.updates.inbox import Batch
+from jobs.updates.pinned_catalog import PinnedCatalog, load_catalog
+from jobs.updates.profiles_table import merge_newer
+from jobs.updates.scorer import Scorer
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.errors import DataError
+
+log = logging.getLogger(__name__)
+
+MakeScorer = Callable[[Settings, Pins, LabelerArtifact], Scorer]
+Publish = Callable[[str], Mapping[str, Any]]
+"""run_id -> what `publish_labels` returns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRun:
+    """What became of a batch.
+
+    Attributes:
+        state: held: it waits for a person's approval; failed: the same again would fail again. In both cases the
+            members stay in scope of the next refresh.
+        members: in scope of the run.
+        seconds: by step.
+    """
+
+    run_id: str
+    state: Literal["published", "held", "failed"]
+    members: int
+    seconds: Mapping[str, float]
+
+
+class MicroBatches:
+    """Runs batches one after the other; keeps the catalog's index, the labeler and the engine between them."""
+
+    def __init__(self, settings: Settings, make_scorer: MakeScorer, publish: Publish) -> None:
+        self._settings, self._make_scorer, self._publish = settings, make_scorer, publish
+        self._embeddings = Embeddings(settings.tables, settings.minilm_dir)
+        self._kept: dict[str, tuple[Any, Any]] = {}
+
+    def run(self, batch: Batch) -> BatchRun:
+        """Bring the labels of the batch's members up to date, and return what became of the run.
+
+        Raises:
+            EngineError, OSError and errors of Delta, Spark or MLflow: something is away; the same batch again goes on.
+        """
+        seconds: dict[str, float] = {}
+        timed = partial(_timed, seconds)
+        if self._settings.updates_write_profiles:
+            timed("merge_profiles", lambda: self._merge_profiles(batch))
+        params = pin_inputs.Params(kind=PROFILE_UPDATES, trigger_id=batch.batch_id)
+        run_id = str(timed("pin_inputs", lambda: pin_inputs.run(self._settings, params))["run_id"])
+        pins = pins_of(self._settings.tables, run_id)
+        members = 0
+        try:
+            scope = timed("scope_members", lambda: self._scope(pins, batch))
+            members = len(scope)
+            self._judge(pins, scope, timed)
+            timed("publish_labels", lambda: self._publish(run_id))
+        except HeldError as error:
+            log.warning("%s", error)
+            return BatchRun(run_id=run_id, state="held", members=members, seconds=seconds)
+        except DataError as error:
+            log.error("run %s failed: %s", run_id, error)
+            append_event(self._settings.tables, run_id, FAILED, {"message": str(error)})
+            return BatchRun(run_id=run_id, state="failed", members=members, seconds=seconds)
+        return BatchRun(run_id=run_id, state="published", members=members, seconds=seconds)
+
+    def _merge_profiles(self, batch: Batch) -> None:
+        """Write what is newer; of who was erased nothing but a removal, which the source still owes."""
+        root = self._settings.tables
+        erased = erased_members(root, [update.member_id for update in batch.updates])
+        merge_newer(root, [one for one in batch.updates if one.profile_text is None or one.member_id not in erased])
+
+    def _scope(self, pins: Pins, batch: Batch) -> list[dict[str, Any]]:
+        root = self._settings.tables
+        scope = write_scope(root, pins, [update.member_id for update in batch.updates])
+        append_event(root, pins.run_id, "scope_members", counts_of(scope))
+        return scope
+
+    def _judge(self, pins: Pins, scope: list[dict[str, Any]], timed: Callable[..., Any]) -> None:
+        root, record = self._settings.tables, partial(append_event, self._settings.tables, pins.run_id)
+        here = [row["member_id"] for row in scope if row["reason"] != "member_removed"]
+        if not here:
+            return
+        artifact = self._artifact(pins)
+        catalog = timed("load_catalog", lambda: self._catalog(pins, artifact))
+        profiles = read_profiles(root, pins, here)
+        candidates, counts = timed(STEP, lambda: write_candidates(root, pins, profiles, catalog, self._embeddings))
+        record(STEP, counts)
+        timed(
+            "rounds",
+            lambda: walk_rounds(
+                root,
+                pins,
+                artifact.prompt,
+                {member: profiles[member].text or "" for member in candidates},
+                candidates,
+                catalog.texts,
+                lambda: self._scorer(pins, artifact),
+                record,
+            ),
+        )
+
+    def _artifact(self, pins: Pins) -> LabelerArtifact:
+        found: LabelerArtifact = self._keep("artifact", pins.artifact_folder, lambda: load_artifact(pins))
+        return found
+
+    def _catalog(self, pins: Pins, artifact: LabelerArtifact) -> PinnedCatalog:
+        key = pins.catalog_delta_version, pins.retriever_id, pins.artifact_id
+        found: PinnedCatalog = self._keep(
+            "catalog", key, lambda: load_catalog(self._settings, pins, artifact, self._embeddings)
+        )
+        return found
+
+    def _scorer(self, pins: Pins, artifact: LabelerArtifact) -> Scorer:
+        found: Scorer = self._keep(
+            "scorer", (pins.artifact_id, pins.engine), lambda: self._make_scorer(self._settings, pins, artifact)
+        )
+        return found
+
+    def _keep(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what was made for the same key, else make it; one of a kind is kept."""
+        if what not in self._kept or self._kept[what][0] != key:
+            self._kept[what] = key, make()
+        return self._kept[what][1]
+
+
+def _timed(seconds: dict[str, float], step: str, work: Callable[[], Any]) -> Any:
+    started = time.monotonic()
+    try:
+        return work()
+    finally:
+        seconds[step] = round(time.monotonic() - started, 3)
