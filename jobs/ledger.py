@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.pins import PINNED, Pins
-from jobs.rules.scope import PROFILE_UPDATES
+from jobs.rules.standing import PROFILE_UPDATES
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
 from jobs.table_writer import append_rows

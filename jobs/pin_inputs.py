@@ -17,7 +17,8 @@ from jobs.labeler.registry import PinnedLabeler, pin_labeler
 from jobs.ledger import event_payload, write_pins
 from jobs.pins import PINNED, Pins, run_id_of
 from jobs.published_event import repair_published_events
-from jobs.rules.scope import LOOKS_AFTER, PROFILE_UPDATES
+from jobs.rules.scope import LOOKS_AFTER
+from jobs.rules.standing import PROFILE_UPDATES
 from jobs.settings import Settings
 from jobs.table_admin import create_missing, current_version, require
 from jobs.table_reader import literal, query

@@ -8,7 +8,7 @@ from jobs.metrics import names
 from jobs.metrics.names import Metric, Sample
 from jobs.pins import PINNED
 from jobs.rules.rollback import ROLLBACK
-from jobs.rules.scope import PROFILE_UPDATES
+from jobs.rules.standing import PROFILE_UPDATES
 from jobs.run_ledger import RunLedger
 
 _SUMMED = {

@@ -18,7 +18,7 @@ from jobs.artifact_folder import load_artifact
 from jobs.errors import HeldError
 from jobs.ledger import FAILED, append_event
 from jobs.pins import Pins
-from jobs.rules.scope import PROFILE_UPDATES
+from jobs.rules.standing import PROFILE_UPDATES
 from jobs.settings import Settings
 from jobs.table_reader import pins_of
 from jobs.updates.batch_candidates import STEP, write_candidates

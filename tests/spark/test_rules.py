@@ -6,9 +6,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs import round_rule
-from jobs.coverage import standing
+from jobs.coverage import standing, versions_covered
 from jobs.judgments import one_a_key
 from jobs.rendering import item_text, query_text, text_hash
+from jobs.rules import standing as rules
+from jobs.rules.standing import MemberPins
 from mis_scoring.core import identity, readout
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.rounds import RoundRule
@@ -73,6 +75,7 @@ MINE = {
     ("theirs", "expected"),
     [
         ({}, None),
+        ({"profiles_delta_version": 6, "catalog_delta_version": 4}, None),
         ({"profile_hash": "p1", "profile_version": 1}, None),
         ({"profile_hash": "p3", "profile_version": 3}, "superseded"),
         ({"profile_hash": "p3", "profile_version": 2, "profiles_delta_version": 6}, "superseded"),
@@ -96,7 +99,11 @@ def test_a_runs_pins_stand_against_published_ones(
     mine = spark.createDataFrame([tuple(_typed(MINE).values())], schema)
     other = spark.createDataFrame([] if theirs is None else [tuple(_typed(MINE | theirs).values())], schema)
     joined = mine.alias("m").join(other.alias("t"), F.lit(True), "left")
-    assert joined.select(standing("m", "t")).collect()[0][0] == expected
+    columns = versions_covered("m", "t")
+    found = joined.select(standing("m", "t").alias("standing"), *(c.alias(n) for n, c in columns.items())).collect()[0]
+    assert found.standing == expected
+    pins = [None if row is None else MemberPins(**row, scorer_id="s") for row in (MINE, theirs and MINE | theirs)]
+    assert (found.profiles_delta_version, found.catalog_delta_version) == rules.versions_covered(*pins)
 
 
 def _typed(row: dict[str, object]) -> dict[str, object]:

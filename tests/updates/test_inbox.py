@@ -29,7 +29,9 @@ def inbox(tmp_path: Path) -> Iterator[Inbox]:
 
 
 def test_of_one_members_edits_the_highest_version_wins_in_whatever_order_they_come(inbox: Inbox) -> None:
-    assert inbox.put([edit("ann", 2), edit("bob", 1), edit("ann", 5, "the newest"), edit("ann", 3), edit("ann", 5)]) == [
+    assert inbox.put(
+        [edit("ann", 2), edit("bob", 1), edit("ann", 5, "the newest"), edit("ann", 3), edit("ann", 5)]
+    ) == [
         "accepted",
         "accepted",
         "accepted",
@@ -153,7 +155,9 @@ def test_whatever_the_order_each_member_ends_with_its_highest_version_once(story
     while inbox.take(10):
         work(10, True)
     assert {member: versions[-1] for member, versions in applied.items()} == sent
-    assert all(versions == sorted(set(versions)) for versions in applied.values()), "never an older one later, none twice"
+    assert all(versions == sorted(set(versions)) for versions in applied.values()), (
+        "never an older one later, none twice"
+    )
     inbox.close()
 
 
