@@ -6,9 +6,12 @@ with its id; a worker that died takes the same batch again. SQLite (one file, WA
 by its URL, through the same statements. Grows with the updates that wait, and by an id and a number a member for good.
 """
 
+import fcntl
+import os
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,11 +19,14 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from jobs.errors import MissingRequirementError
 from jobs.settings import Settings
 from jobs.updates.update import ProfileUpdate
 
 Outcome = Literal["accepted", "superseded", "repeated"]
 """What became of an update: it waits; a newer one is known; the same version is known, and the first of them holds."""
+
+_LOCK = 7_366_001  # of PostgreSQL's advisory locks, which are numbers
 
 _metadata = sa.MetaData()
 _updates = sa.Table(
@@ -56,6 +62,14 @@ class Batch:
     batch_id: str
     updates: tuple[ProfileUpdate, ...]
     received_s: tuple[float, ...]
+
+    def without(self, member_ids: Collection[str]) -> "Batch | None":
+        """Return the batch without some members; None where nobody is left."""
+        kept = [(u, s) for u, s in zip(self.updates, self.received_s, strict=True) if u.member_id not in member_ids]
+        if not kept:
+            return None
+        updates, received_s = zip(*kept, strict=True)
+        return Batch(batch_id=self.batch_id, updates=updates, received_s=received_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +191,35 @@ class Inbox:
         with self._engine.connect() as connection:
             n_updates, taken, oldest_s = connection.execute(counts.select_from(_updates)).one()
         return InboxFigures(waiting=n_updates - taken, taken=taken, oldest_s=oldest_s)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other workers from this inbox while the block runs, also where this process is killed.
+
+        Raises:
+            MissingRequirementError: another worker has it.
+        """
+        with ExitStack() as held:
+            if not (self._lock_file(held) if self._is_sqlite else self._lock_database(held)):
+                raise MissingRequirementError(
+                    "Another `semlabel updates serve` works on this inbox: end that one first."
+                )
+            yield
+
+    def _lock_file(self, held: ExitStack) -> bool:
+        """Hold a lock that the system gives back when this process ends, however it does."""
+        descriptor = os.open(f"{self._engine.url.database}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        held.callback(os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _lock_database(self, held: ExitStack) -> bool:
+        """Hold a lock of PostgreSQL's for as long as a connection lasts."""
+        connection = held.enter_context(self._engine.connect())
+        return bool(connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_LOCK))))
 
     def close(self) -> None:
         """Close the connections."""

@@ -45,7 +45,7 @@ def held(store: LabelStore, member_id: str) -> set[str] | None:
 
 
 def test_a_store_that_is_empty_is_filled_and_then_follows_run_by_run(made: History, store: LabelStore) -> None:
-    publish(made, ann="nursing", bob="welding", dan="nothing")
+    publish(made, ann="nursing", bob="baking", dan="nothing")
     assert feed(store, made.root).is_rebuilt
     assert held(store, "ann") == {"q0"} and held(store, "dan") == set() and store.get("cat") is None
     run_id = publish(made, ann="nursing, baking", cat="singing", dan="nothing")
