@@ -19,6 +19,8 @@ _THREADS = 8
 _MESSAGE_BYTES = 16 * 2**20
 _DRAIN_S = 10.0
 
+_MALFORMED = object()  # gRPC answers INTERNAL, its own fault, where a parser fails or returns None
+
 Method = Callable[[Any, grpc.ServicerContext], Any]
 
 
@@ -81,7 +83,7 @@ def unary(method: Method, request: Any, response: Any) -> Any:
     """Return the handler of one method: what is no such message is the caller's fault, not the server's."""
 
     def answer(message: Any, context: grpc.ServicerContext) -> Any:
-        if message is None:
+        if message is _MALFORMED:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the message is no {request.DESCRIPTOR.full_name}")
         try:
             return method(message, context)
@@ -96,7 +98,7 @@ def _parser_of(kind: Any) -> Callable[[bytes], Any]:
         try:
             return kind.FromString(message)
         except DecodeError:
-            return None
+            return _MALFORMED
 
     return parse
 
