@@ -37,7 +37,7 @@ test-whole: # whole runs through the command line and Airflow
 	@$(BIN)/python -m pytest tests/e2e tests/dags
 
 test-parts:
-	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/ray tests/spark
+	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/updates tests/ray tests/spark
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

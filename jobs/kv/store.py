@@ -1,6 +1,7 @@
 """What a key-value store must do for the feeder and the readers; LMDB in a folder by default, Redis by a setting."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Protocol
 
 from jobs.errors import MissingRequirementError
@@ -61,4 +62,13 @@ def open_store(settings: Settings) -> LabelStore:
         return RedisStore(settings.kv_url, prefix=f"semlabel:{settings.environment}")
     from jobs.kv.lmdb_store import LmdbStore
 
-    return LmdbStore(settings.home / "kv")
+    return LmdbStore(_folder(settings))
+
+
+def store_is_there(settings: Settings) -> bool:
+    """Whether there may be a store: a Redis is taken for there."""
+    return bool(settings.kv_url) or _folder(settings).exists()
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.home / "kv"

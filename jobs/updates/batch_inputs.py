@@ -14,6 +14,7 @@ from jobs.revocations import read_revocations
 from jobs.rules.inputs import fault_of, is_blank
 from jobs.rules.revocation import Judged, stands_on_revoked, withdrawn_at
 from jobs.rules.standing import Covered, Published, published
+from jobs.table_path import table_exists
 from jobs.table_reader import is_in, query
 from mis_scoring.core.identity import text_hash
 from schemas.coverage import COVERAGE
@@ -75,6 +76,8 @@ def published_coverage(root: Path, member_ids: Collection[str]) -> dict[str, Pub
 
 def erased_members(root: Path, member_ids: Collection[str]) -> set[str]:
     """Return those who were erased: no run takes them up, whatever the source sends."""
+    if not table_exists(root, ERASURES):
+        return set()
     hashes = {text_hash(member_id): member_id for member_id in member_ids}
     rows = query(root, f"SELECT member_hash FROM erasures WHERE {is_in('member_hash', set(hashes))}", ERASURES)
     return {hashes[row["member_hash"]] for row in rows}

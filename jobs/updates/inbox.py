@@ -168,6 +168,11 @@ class Inbox:
             later = {"batch_id": None, "due_s": time.time() + for_s}
             connection.execute(sa.update(_updates).where(of_members).values(later))
 
+    def knows(self, member_id: str) -> bool:
+        """Whether an update of the member ever came."""
+        with self._engine.connect() as connection:
+            return connection.scalar(sa.select(_newest.c.member_id).where(_newest.c.member_id == member_id)) is not None
+
     def forget(self, member_id: str) -> int:
         """Remove all that is kept of a member, on disk too; return how many updates there were."""
         with self._engine.begin() as connection:
@@ -229,6 +234,11 @@ class Inbox:
 def inbox_file(settings: Settings) -> Path:
     """Where the SQLite inbox lies."""
     return settings.home / "updates" / "inbox.db"
+
+
+def inbox_is_there(settings: Settings) -> bool:
+    """Whether there may be an inbox: one in a database is taken for there."""
+    return bool(settings.updates_inbox) or inbox_file(settings).exists()
 
 
 def open_inbox(settings: Settings) -> Inbox:

@@ -22,13 +22,13 @@ from jobs.rules.standing import PROFILE_UPDATES
 from jobs.settings import Settings
 from jobs.table_reader import pins_of
 from jobs.updates.batch_candidates import STEP, write_candidates
-from jobs.updates.batch_inputs import erased_members, read_profiles
+from jobs.updates.batch_inputs import read_profiles
 from jobs.updates.batch_rounds import walk_rounds
 from jobs.updates.batch_scope import counts_of, write_scope
 from jobs.updates.embeddings import Embeddings
 from jobs.updates.inbox import Batch
 from jobs.updates.pinned_catalog import PinnedCatalog, load_catalog
-from jobs.updates.profiles_table import merge_newer
+from jobs.updates.profiles_table import write_profiles
 from jobs.updates.scorer import Scorer
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError
@@ -74,7 +74,7 @@ class MicroBatches:
         seconds: dict[str, float] = {}
         timed = partial(_timed, seconds)
         if self._settings.updates_write_profiles:
-            timed("merge_profiles", lambda: self._merge_profiles(batch))
+            timed("merge_profiles", lambda: write_profiles(self._settings.tables, batch.updates))
         params = pin_inputs.Params(kind=PROFILE_UPDATES, trigger_id=batch.batch_id)
         run_id = str(timed("pin_inputs", lambda: pin_inputs.run(self._settings, params))["run_id"])
         pins = pins_of(self._settings.tables, run_id)
@@ -92,12 +92,6 @@ class MicroBatches:
             append_event(self._settings.tables, run_id, FAILED, {"message": str(error)})
             return BatchRun(run_id=run_id, state="failed", members=members, seconds=seconds)
         return BatchRun(run_id=run_id, state="published", members=members, seconds=seconds)
-
-    def _merge_profiles(self, batch: Batch) -> None:
-        """Write what is newer; of who was erased nothing but a removal, which the source still owes."""
-        root = self._settings.tables
-        erased = erased_members(root, [update.member_id for update in batch.updates])
-        merge_newer(root, [one for one in batch.updates if one.profile_text is None or one.member_id not in erased])
 
     def _scope(self, pins: Pins, batch: Batch) -> list[dict[str, Any]]:
         root = self._settings.tables

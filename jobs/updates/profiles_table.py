@@ -14,11 +14,18 @@ from deltalake import DeltaTable
 from jobs.table_path import table_path
 from jobs.table_reader import is_in, query
 from jobs.table_writer import check_rows, overtaken_try_again
+from jobs.updates.batch_inputs import erased_members
 from jobs.updates.update import ProfileUpdate
 from mis_scoring.core.identity import text_hash
 from schemas.profiles import PROFILES
 
 _IS_NEWER = "old.profile_version IS NULL OR new.profile_version > old.profile_version"
+
+
+def write_profiles(root: Path, updates: Sequence[ProfileUpdate]) -> None:
+    """Write what is newer; of who was erased nothing but a removal, which the source still owes."""
+    erased = erased_members(root, [update.member_id for update in updates])
+    merge_newer(root, [one for one in updates if one.profile_text is None or one.member_id not in erased])
 
 
 @overtaken_try_again

@@ -1,0 +1,218 @@
+"""Micro-batches on real Delta: the rows of a daily run, the same publication, and no older state that wins."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from jobs import publish_labels
+from jobs.audit import audit_label
+from jobs.kv.feeder import feed
+from jobs.kv.from_delta import check_store
+from jobs.kv.lmdb_store import LmdbStore
+from jobs.labels_commit import LabelsBase
+from jobs.rollback import Request, roll_back
+from jobs.settings import Settings
+from jobs.table_path import table_path
+from jobs.updates.inbox import Inbox
+from jobs.updates.micro_batch import BatchRun, MicroBatches
+from jobs.updates.scorer import PairRequest, ScoredPairs
+from jobs.updates.update import ProfileUpdate
+from schemas.embeddings import EMBEDDINGS
+from schemas.profiles import PROFILES
+from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.world import World, settings_under, shares_a_word
+
+EDITS: dict[str, str | None] = {
+    "ann": "I worked in welding, baking and planning for years.",
+    "bob": None,
+    "cat": "...",
+    "eve": "Singing; selling. Coding!",
+    "fay": "Singing; selling. Coding!",
+}
+
+
+class RuleScorer:
+    """Scores as `tests.world` stages scores."""
+
+    def __init__(self) -> None:
+        self.n_pairs = 0
+
+    def score(self, requests: Sequence[PairRequest]) -> list[ScoredPairs]:
+        self.n_pairs += sum(len(request.item_texts) for request in requests)
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: PairRequest) -> ScoredPairs:
+        margins = tuple(shares_a_word(request.query_text, text) for text in request.item_texts)
+        n_items = len(margins)
+        return ScoredPairs(
+            engine='{"engine":"rule"}', margins=margins, is_reference=(False,) * n_items, n_tokens=n_items
+        )
+
+
+class Stream:
+    """An inbox and micro-batches over a world's tables."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.inbox, self.scorer = world, Inbox("sqlite://"), RuleScorer()
+        self.batches = MicroBatches(world.settings, lambda *_: self.scorer, self.world.publish)
+
+    def send(self, version: int, **texts: str | None) -> BatchRun:
+        """Run one batch of edits."""
+        updates = [
+            ProfileUpdate(member_id=member, profile_version=version, profile_text=text)
+            for member, text in texts.items()
+        ]
+        assert set(self.inbox.put(updates)) == {"accepted"}
+        batch = self.inbox.take(len(updates))
+        assert batch is not None
+        ran = self.batches.run(batch)
+        again = self.batches.run(batch)
+        assert (again.run_id, again.state, again.members) == (ran.run_id, ran.state, ran.members)
+        self.inbox.finish(batch.batch_id)
+        return ran
+
+
+@dataclass
+class Story:
+    """One world with a weekly run; then the same edits by a daily run, and by the stream in a copy of the tables."""
+
+    daily: World
+    streamed: World
+    stream: Stream
+    daily_run: str
+    batch: BatchRun
+
+
+@pytest.fixture(scope="module")
+def story(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    folder = tmp_path_factory.mktemp("updates")
+    options: dict[str, Any] = {"mlflow_uri": registry.tracking_uri, "candidates_per_member": 8}
+    daily = World(spark, settings_under(folder / "daily", **options))
+    daily.put_profiles(PROFILE_TEXTS)
+    daily.put_catalog(CATALOG_TEXTS | {"q-nothing": None})
+    daily.refresh("first")
+    shutil.copytree(folder / "daily", folder / "streamed")
+    streamed = World(spark, settings_under(folder / "streamed", **options))
+    stream = Stream(streamed)
+    batch = stream.send(2, **EDITS)
+    double_the_vectors(daily)
+    put_edits(daily, EDITS, version=2)
+    return Story(daily, streamed, stream, daily.refresh("edits", kind="daily_incremental")["run_id"], batch)
+
+
+def put_edits(world: World, texts: Mapping[str, str | None], *, version: int) -> None:
+    """Change profiles as their source would; nobody else's row is touched."""
+    rows = {row["member_id"]: row for row in world.rows("profiles")}
+    for member, text in texts.items():
+        rows[member] = {"member_id": member, "profile_text": text, "profile_version": version}
+    world.put(PROFILES, [row for row in rows.values() if texts.get(row["member_id"], "") is not None])
+
+
+def double_the_vectors(world: World) -> None:
+    """As two runs leave them that embedded the same texts at the same time."""
+    content = pa.Table.from_pylist(world.rows("embeddings"), EMBEDDINGS.columns)
+    write_deltalake(table_path(world.settings.tables, EMBEDDINGS), content, mode="append")
+
+
+SAME = ("scope", "candidates", "member_rounds", "round_outcomes", "coverage", "label_changes", "quarantine")
+OF_A_RUN = {"run_id", "pinned_at", "judged_at", "at", "profiles_delta_version", "stands_run_id", "judged_run_id"}
+OF_A_RUN |= {"published_run_id", "since_run_id"}
+
+
+def comparable(value: Any, run_id: str) -> Any:
+    """What is left when runs, times and versions of tables have no name."""
+    if isinstance(value, dict):
+        return {name: comparable(part, run_id) for name, part in value.items() if name not in OF_A_RUN}
+    return [comparable(part, run_id) for part in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("table", SAME)
+def test_the_rows_of_a_micro_batch_are_those_of_a_daily_run(story: Story, table: str) -> None:
+    def rows(world: World, run_id: str) -> list[Any]:
+        found = comparable(world.rows(table, where=f"run_id = '{run_id}'"), run_id)
+        return sorted(found, key=lambda row: json.dumps(row, sort_keys=True, default=str))
+
+    streamed = rows(story.streamed, story.batch.run_id)
+    assert streamed == rows(story.daily, story.daily_run) and streamed
+
+
+@pytest.mark.parametrize("table", ["labels", "judgments", "texts"])
+def test_and_so_is_what_they_leave_for_all_runs(story: Story, table: str) -> None:
+    worlds = story.streamed, story.daily
+    found, expected = ({json.dumps(comparable(row, ""), sort_keys=True) for row in w.rows(table)} for w in worlds)
+    assert found == expected and len(story.streamed.rows(table)) == len(found)
+
+
+def test_a_vector_is_made_once_and_an_entry_that_has_two_is_proposed_once(story: Story) -> None:
+    vectors = story.streamed.rows("embeddings", "text_hash, vector")
+    assert {row["text_hash"]: row["vector"] for row in vectors}.keys() >= {row["text_hash"] for row in vectors}
+    assert len(vectors) == len({row["text_hash"] for row in vectors})
+    proposed = story.daily.rows("candidates", "member_id, qualification_id", f"run_id = '{story.daily_run}'")
+    assert len(proposed) == len({tuple(row.values()) for row in proposed})
+
+
+def test_the_audit_explains_a_label_of_the_stream_as_any_other(story: Story) -> None:
+    found = audit_label(story.streamed.settings, "ann", "q-welding")
+    assert (found["state"], found["is_stale"]) == ("accepted", False)
+    runs = {name: run["kind"] for name, run in found["runs"].items() if run}
+    assert set(runs.values()) == {"profile_updates"} and found["profile"]["profile_version"] == 2
+    assert audit_label(story.streamed.settings, "bob", "q-welding")["state"] != "accepted"
+    kept = audit_label(story.streamed.settings, "cat", "q-welding")
+    assert kept["is_stale"] is not None
+
+
+def test_a_daily_run_that_had_computed_before_does_not_win_over_an_edit_that_takes_its_profile_back(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, labels = story.streamed, story.streamed.labels()
+    put_edits(world, {"dan": "On Mondays: driving."}, version=3)
+    late = world.prepare("late", kind="daily_incremental")
+    swap, bases, batches = publish_labels.swap_labels, list[int](), list[BatchRun]()
+
+    def swap_after_the_batch(spark: Any, root: Any, run_id: str, base: LabelsBase, changes: Any) -> int:
+        bases.append(base.n_publications)
+        if not batches:
+            batches.append(story.stream.send(4, dan=PROFILE_TEXTS["dan"]))
+        return swap(spark, root, run_id, base, changes)
+
+    monkeypatch.setattr(publish_labels, "swap_labels", swap_after_the_batch)
+    published = world.publish(late)
+    assert batches[0].state == "published" and len(bases) == 1, "the batch made no swap, and the late run one"
+    assert published["labels_version"] is None and published["members_left_out"]["superseded"] == 1
+    assert world.labels() == labels
+    following = world.retrieve("following", kind="daily_incremental")
+    assert world.rows("scope", "member_id", f"run_id = '{following}' AND member_id = 'dan'") == []
+
+
+def test_what_was_rolled_back_is_on_hold_for_the_stream_too(story: Story) -> None:
+    world = story.streamed
+    before = {label for label in world.labels() if label[0] == "ann"}
+    request = Request(run_id=story.batch.run_id, hold="members", reason="a test", who="a test")
+    roll_back(world.spark, world.settings, request)
+    restored = world.labels()
+    assert {label for label in restored if label[0] == "ann"} != before
+    ran = story.stream.send(9, ann="I enjoy coding.")
+    assert (ran.state, ran.members) == ("published", 0)
+    assert world.labels() == restored
+    assert world.rows("profiles", "profile_version", "member_id = 'ann'") == [{"profile_version": 9}]
+
+
+def test_the_store_follows_all_of_it_and_a_store_that_is_filled_at_the_end_is_the_same(
+    story: Story, tmp_path: Path
+) -> None:
+    store = LmdbStore(tmp_path / "kv")
+    feed(store, story.streamed.settings.tables)
+    story.stream.send(10, dan="On Mondays: driving.")
+    assert feed(store, story.streamed.settings.tables).runs == 1
+    assert check_store(store, story.streamed.settings.tables)["differences"] == []
+    dan = store.get("dan")
+    assert dan is not None and (set(dan.scores), dan.profile_version) == ({"q-driving"}, 10)
+    store.close()
