@@ -16,6 +16,7 @@ import uvicorn
 from jobs.grpc_server import GrpcServer
 from jobs.kv import service as labels_service
 from jobs.kv.store import open_store
+from jobs.local.connect_server import connect_server
 from jobs.settings import Settings
 from jobs.updates.http_app import create_app
 from jobs.updates.inbox import open_inbox
@@ -45,7 +46,7 @@ def serve(settings: Settings) -> None:
         open_.callback(store.close)
         open_.enter_context(inbox.alone())
         metrics = UpdateMetrics(inbox)
-        publisher = SparkPublisher(settings)
+        publisher = SparkPublisher(settings, open_.enter_context(connect_server(settings)))
         open_.callback(publisher.close)
         batches = MicroBatches(settings, make_scorer, publisher)
         worker = Worker(
