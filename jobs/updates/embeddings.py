@@ -67,8 +67,16 @@ class Embeddings:
         return found
 
     def _embed(self, texts: list[str]) -> npt.NDArray[np.float32] | list[npt.NDArray[np.float32]]:
+        """Embed on one thread, as every worker of a refresh does; the engine in this process has its own number."""
         if not texts:
             return []
+        import torch
+
+        n_threads = torch.get_num_threads()
         if self._embedder is None:
             self._embedder = MiniLmEmbedder(self._model_dir)
-        return self._embedder.embed(texts)
+        torch.set_num_threads(1)
+        try:
+            return self._embedder.embed(texts)
+        finally:
+            torch.set_num_threads(n_threads)

@@ -222,8 +222,9 @@ class Inbox:
         return True
 
     def _lock_database(self, held: ExitStack) -> bool:
-        """Hold a lock of PostgreSQL's for as long as a connection lasts."""
+        """Hold a lock of PostgreSQL's for as long as a connection lasts, which is closed and not kept for others."""
         connection = held.enter_context(self._engine.connect())
+        connection.detach()
         return bool(connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_LOCK))))
 
     def close(self) -> None:

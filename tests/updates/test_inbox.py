@@ -106,8 +106,11 @@ def test_a_forgotten_member_is_in_no_file_of_the_inbox(tmp_path: Path) -> None:
 
 
 def test_writers_at_once_lose_nothing_and_none_of_them_lowers_a_version(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'inbox.db'}"
-    inboxes = [Inbox(url) for _ in range(4)]
+    write_at_once([Inbox(f"sqlite:///{tmp_path / 'inbox.db'}") for _ in range(4)])
+
+
+def write_at_once(inboxes: list[Inbox]) -> None:
+    """Write from a thread each, and look at what the inbox has then."""
 
     def write(number: int) -> None:
         for version in range(number, 40, 4):
