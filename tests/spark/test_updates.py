@@ -127,17 +127,19 @@ OF_A_RUN = {"run_id", "pinned_at", "judged_at", "at", "profiles_delta_version", 
 OF_A_RUN |= {"published_run_id", "since_run_id"}
 
 
-def comparable(value: Any, run_id: str) -> Any:
+def comparable(value: Any) -> Any:
     """What is left when runs, times and versions of tables have no name."""
     if isinstance(value, dict):
-        return {name: comparable(part, run_id) for name, part in value.items() if name not in OF_A_RUN}
-    return [comparable(part, run_id) for part in value] if isinstance(value, list) else value
+        return {name: comparable(part) for name, part in value.items() if name not in OF_A_RUN}
+    if isinstance(value, list):
+        return [comparable(part) for part in value]
+    return round(value, 12) if isinstance(value, float) else value  # Java's exp may differ in the last bit
 
 
 @pytest.mark.parametrize("table", SAME)
 def test_the_rows_of_a_micro_batch_are_those_of_a_daily_run(story: Story, table: str) -> None:
     def rows(world: World, run_id: str) -> list[Any]:
-        found = comparable(world.rows(table, where=f"run_id = '{run_id}'"), run_id)
+        found = comparable(world.rows(table, where=f"run_id = '{run_id}'"))
         return sorted(found, key=lambda row: json.dumps(row, sort_keys=True, default=str))
 
     streamed = rows(story.streamed, story.batch.run_id)
@@ -147,13 +149,12 @@ def test_the_rows_of_a_micro_batch_are_those_of_a_daily_run(story: Story, table:
 @pytest.mark.parametrize("table", ["labels", "judgments", "texts"])
 def test_and_so_is_what_they_leave_for_all_runs(story: Story, table: str) -> None:
     worlds = story.streamed, story.daily
-    found, expected = ({json.dumps(comparable(row, ""), sort_keys=True) for row in w.rows(table)} for w in worlds)
+    found, expected = ({json.dumps(comparable(row), sort_keys=True) for row in w.rows(table)} for w in worlds)
     assert found == expected and len(story.streamed.rows(table)) == len(found)
 
 
 def test_a_vector_is_made_once_and_an_entry_that_has_two_is_proposed_once(story: Story) -> None:
-    vectors = story.streamed.rows("embeddings", "text_hash, vector")
-    assert {row["text_hash"]: row["vector"] for row in vectors}.keys() >= {row["text_hash"] for row in vectors}
+    vectors = story.streamed.rows("embeddings", "text_hash")
     assert len(vectors) == len({row["text_hash"] for row in vectors})
     proposed = story.daily.rows("candidates", "member_id, qualification_id", f"run_id = '{story.daily_run}'")
     assert len(proposed) == len({tuple(row.values()) for row in proposed})
@@ -165,8 +166,6 @@ def test_the_audit_explains_a_label_of_the_stream_as_any_other(story: Story) -> 
     runs = {name: run["kind"] for name, run in found["runs"].items() if run}
     assert set(runs.values()) == {"profile_updates"} and found["profile"]["profile_version"] == 2
     assert audit_label(story.streamed.settings, "bob", "q-welding")["state"] != "accepted"
-    kept = audit_label(story.streamed.settings, "cat", "q-welding")
-    assert kept["is_stale"] is not None
 
 
 def test_a_daily_run_that_had_computed_before_does_not_win_over_an_edit_that_takes_its_profile_back(

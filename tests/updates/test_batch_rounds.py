@@ -43,6 +43,10 @@ def accepting(request: PairRequest) -> ScoredPairs:
     return ScoredPairs(engine=ENGINE, margins=margins, is_reference=(False,) * len(margins), n_tokens=7, tie_tokens=1)
 
 
+def rejecting(request: PairRequest) -> ScoredPairs:
+    return replace(accepting(request), margins=(-2.0,) * len(request.item_texts))
+
+
 class Batch:
     """Two members with the same profile, three rounds of two."""
 
@@ -128,10 +132,14 @@ def test_a_request_that_no_engine_can_score_sets_its_member_aside(batch: Batch) 
 
 
 def test_revoked_judgments_and_those_of_an_older_generation_are_scored_anew(batch: Batch) -> None:
-    batch.walk(Scorer())
+    batch.walk(Scorer(rejecting))
     anew = Scorer()
     batch.walk(anew, run_id="recomputes", generation=1)
     assert len(set(anew.asked)) == 6
+    reuses = Scorer()
+    batch.walk(reuses, run_id="later")
+    accepted = {row["accepted"] for row in batch.rows("round_outcomes") if row["run_id"] == "later"}
+    assert reuses.asked == [] and accepted == {2, 1, 0}, "the newest generation counts"
     now = datetime.now(UTC)
     row = {"revocation_id": "r", "fingerprint": ENGINE, "run_id": None, "since": None, "until": now, "at": now}
     append_rows(batch.root, REVOCATIONS, [row | {"reason": "", "who": ""}], transaction="r")

@@ -14,7 +14,10 @@ from jobs.kv.lmdb_store import LmdbStore
 from jobs.kv.published import published_since, read_content
 from jobs.kv.store import LabelStore, StoreAwayError
 from jobs.kv.value import Position
+from jobs.ledger import PUBLISHED
+from schemas.coverage import COVERAGE
 from tests.published_history import History
+from tests.published_run import append_events, put
 from tests.world import settings_under
 
 CATALOG = {"q0": "nursing of patients", "q1": "baking of bread", "q2": "welding of pipes", "q3": "singing"}
@@ -77,6 +80,17 @@ def test_runs_that_are_not_published_are_not_fed(made: History, store: LabelStor
     made.run(published=False)
     made.labels = labels
     assert feed(store, made.root).runs == 0 and held(store, "ann") == {"q0"}
+
+
+def test_who_was_left_out_of_a_published_run_keeps_what_stands(made: History, store: LabelStore) -> None:
+    publish(made, ann="nursing")
+    feed(store, made.root)
+    before = store.get("ann")
+    left_out = made.coverage["ann"] | {"is_complete": False, "incomplete_reason": "superseded", "run_id": "run-2"}
+    put(made.root, COVERAGE, [left_out])
+    event = {"labels_version": None, "compared_with": 1, "changes": {}}
+    append_events(made.root, "run-2", {PUBLISHED: event}, at=made.at("run-2"))
+    assert feed(store, made.root).runs == 1 and store.get("ann") == before
 
 
 class DiesAfter:
