@@ -84,6 +84,10 @@ class Settings(BaseSettings):
         None, description="PEM, with `updates_tls_key`: the service speaks TLS"
     )
     updates_tls_key: Path | None = None
+    updates_scorer: str = Field("", description="host:port of a model server; empty: the engine, in the service itself")
+    updates_scorer_token: SecretStr = SecretStr("")
+    updates_scorer_ca: Path | None = Field(None, description="PEM, who signed the model server's certificate")
+    updates_scorer_timeout_s: float = Field(30.0, gt=0, description="of one request: a member's round")
     start_updates: bool = Field(False, description="`make up` starts the service, too (1.5 GB)")
     kv_url: str = Field("", description="redis://... of the key-value store; empty: LMDB under home")
 

@@ -1,4 +1,4 @@
-"""A publication without a label: a commit of its own number, which one alone of those that saw the same labels makes."""
+"""A publication without a label: a commit of its own number; of those that saw the same labels one alone makes it."""
 
 from pathlib import Path
 
