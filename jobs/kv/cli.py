@@ -1,5 +1,6 @@
 """The commands `semlabel kv ...`. Each parses, calls one function and prints."""
 
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -18,7 +19,8 @@ def get(member_id: Annotated[str, typer.Argument(help="Whose labels.")], as_json
     from jobs.kv.store import open_store
     from jobs.render_updates import print_labels
 
-    found = read_labels(open_store(Settings()), member_id)
+    with closing(open_store(Settings())) as store:
+        found = read_labels(store, member_id)
     if found is None:
         raise CheckFailedError(f"No labels of member {member_id!r}: no published run has covered the member.")
     document = document_of(*found)
@@ -34,7 +36,8 @@ def feed() -> None:
     from jobs.kv.store import open_store
 
     settings = Settings()
-    emit(True, asdict(feed_store(open_store(settings), settings.tables)))
+    with closing(open_store(settings)) as store:
+        emit(True, asdict(feed_store(store, settings.tables)))
 
 
 @app.command()
@@ -44,7 +47,8 @@ def rebuild() -> None:
     from jobs.kv.store import open_store
 
     settings = Settings()
-    emit(True, {"members": rebuild_store(open_store(settings), settings.tables)})
+    with closing(open_store(settings)) as store:
+        emit(True, {"members": rebuild_store(store, settings.tables)})
 
 
 @app.command()
@@ -55,7 +59,8 @@ def check(as_json: AsJson = False) -> None:
     from jobs.render_updates import print_check
 
     settings = Settings()
-    found = check_store(open_store(settings), settings.tables)
+    with closing(open_store(settings)) as store:
+        found = check_store(store, settings.tables)
     emit(as_json, found, lambda: print_check(found))
     if not found["agrees"]:
         raise typer.Exit(1)
