@@ -1,6 +1,8 @@
 """The services over real connections: a clear status for every fault, and nothing acknowledged that is not on disk."""
 
 import json
+import ssl
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -223,6 +225,24 @@ def test_with_a_token_only_who_sends_it_is_answered_but_for_health(tmp_path: Pat
         assert health_pb2_grpc.HealthStub(guarded.channel).Check(health_pb2.HealthCheckRequest()).status == 1
     finally:
         guarded.end()
+
+
+def test_with_a_certificate_the_service_speaks_tls(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    options = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=localhost")
+    files = ("-keyout", str(key), "-out", str(certificate), "-addext", "subjectAltName=IP:127.0.0.1")
+    subprocess.run(["openssl", "req", "-x509", *options, *files], check=True, capture_output=True)
+    encrypted = Running(tmp_path, updates_tls_certificate=certificate, updates_tls_key=key)
+    try:
+        assert client.send(encrypted.settings, edit("ann", 1))["outcome"] == "accepted"
+        call = client.message_of(edit("ann", 2))
+        assert status_of(lambda: encrypted.updates.UpdateProfile(call))[0] == grpc.StatusCode.UNAVAILABLE
+        address = f"https://127.0.0.1:{encrypted.settings.updates_http_port}/health"
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        with urllib.request.urlopen(address, context=trusting) as answer:
+            assert json.load(answer)["waiting"] == 1
+    finally:
+        encrypted.end()
 
 
 def test_beyond_loopback_a_token_is_asked_for_and_half_of_a_certificate_is_refused(tmp_path: Path) -> None:
