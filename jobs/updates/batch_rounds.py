@@ -5,6 +5,7 @@ every reader will count it. Work and memory grow with the batch's members and K.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -108,13 +109,11 @@ def _built(rows: Sequence[RoundRow]) -> dict[str, int]:
 def _stopped(
     rows: Sequence[RoundRow], answers: Mapping[str, ScoredPairs], ended: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    reasons: dict[str, int] = {}
-    for row in ended:
-        reasons[row["reason"]] = reasons.get(row["reason"], 0) + 1
+    reasons = Counter(row["reason"] for row in ended)
     scored = sum(margin is not None for answer in answers.values() for margin in answer.margins)
     failed = sum(answer.error is not None for answer in answers.values())
-    n_going = reasons.get("goes_on", 0)
-    return {"committed": scored, "failed": failed, "reasons": reasons, "goes_on": n_going, "next_round": n_going}
+    n_going = reasons["goes_on"]
+    return {"committed": scored, "failed": failed, "reasons": dict(reasons), "goes_on": n_going, "next_round": n_going}
 
 
 def _seconds_since(started: float) -> dict[str, float]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from jobs import pin_inputs
 from jobs.artifact_folder import load_artifact
 from jobs.errors import HeldError
-from jobs.ledger import FAILED, append_event
+from jobs.ledger import FAILED, PUBLISHED, append_event, event_payload
 from jobs.pins import Pins
 from jobs.rules.standing import PROFILE_UPDATES
 from jobs.settings import Settings
@@ -36,6 +36,7 @@ from mis_scoring.core.errors import DataError
 log = logging.getLogger(__name__)
 
 MakeScorer = Callable[[Settings, Pins, LabelerArtifact], Scorer]
+State = Literal["published", "held", "failed"]
 Publish = Callable[[str], Mapping[str, Any]]
 """run_id -> what `publish_labels` returns."""
 
@@ -47,13 +48,11 @@ class BatchRun:
     Attributes:
         state: held: it waits for a person's approval; failed: the same again would fail again. In both cases the
             members stay in scope of the next refresh.
-        members: in scope of the run.
         seconds: by step.
     """
 
     run_id: str
-    state: Literal["published", "held", "failed"]
-    members: int
+    state: State
     seconds: Mapping[str, float]
 
 
@@ -77,21 +76,26 @@ class MicroBatches:
             timed("merge_profiles", lambda: write_profiles(self._settings.tables, batch.updates))
         params = pin_inputs.Params(kind=PROFILE_UPDATES, trigger_id=batch.batch_id)
         run_id = str(timed("pin_inputs", lambda: pin_inputs.run(self._settings, params))["run_id"])
-        pins = pins_of(self._settings.tables, run_id)
-        members = 0
+        return BatchRun(run_id=run_id, state=self._finish(run_id, batch, timed), seconds=seconds)
+
+    def _finish(self, run_id: str, batch: Batch, timed: Callable[..., Any]) -> State:
+        """Do what is left of a pinned run."""
+        root = self._settings.tables
+        if event_payload(root, run_id, PUBLISHED) is not None:  # the worker died before it finished the batch
+            return "published"
+        pins = pins_of(root, run_id)
         try:
             scope = timed("scope_members", lambda: self._scope(pins, batch))
-            members = len(scope)
             self._judge(pins, scope, timed)
             timed("publish_labels", lambda: self._publish(run_id))
         except HeldError as error:
             log.warning("%s", error)
-            return BatchRun(run_id=run_id, state="held", members=members, seconds=seconds)
+            return "held"
         except DataError as error:
             log.error("run %s failed: %s", run_id, error)
-            append_event(self._settings.tables, run_id, FAILED, {"message": str(error)})
-            return BatchRun(run_id=run_id, state="failed", members=members, seconds=seconds)
-        return BatchRun(run_id=run_id, state="published", members=members, seconds=seconds)
+            append_event(root, run_id, FAILED, {"message": str(error)})
+            return "failed"
+        return "published"
 
     def _scope(self, pins: Pins, batch: Batch) -> list[dict[str, Any]]:
         root = self._settings.tables
@@ -143,6 +147,7 @@ class MicroBatches:
     def _keep(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
         """Return what was made for the same key, else make it; one of a kind is kept."""
         if what not in self._kept or self._kept[what][0] != key:
+            self._kept.pop(what, None)  # two engines at once may be more than the memory holds
             self._kept[what] = key, make()
         return self._kept[what][1]
 

@@ -39,7 +39,7 @@ class Batches:
         profiles = {**self.made.profiles, **{one.member_id: one.profile_text for one in batch.updates}}
         self.made.put_profiles({member: text for member, text in profiles.items() if text is not None})
         run_id = self.made.run(kind="profile_updates")
-        return BatchRun(run_id=run_id, state="published", members=len(batch.updates), seconds={})
+        return BatchRun(run_id=run_id, state="published", seconds={})
 
 
 class Story:
