@@ -106,8 +106,9 @@ def test_a_runs_pins_stand_against_published_ones(
     columns = versions_covered("m", "t")
     found = joined.select(standing("m", "t").alias("standing"), *(c.alias(n) for n, c in columns.items())).collect()[0]
     assert found.standing == expected
-    pins = [None if row is None else MemberPins(**row, scorer_id="s") for row in (MINE, theirs and MINE | theirs)]
-    assert (found.profiles_delta_version, found.catalog_delta_version) == rules.versions_covered(*pins)
+    pins = None if theirs is None else MemberPins(**MINE | theirs, scorer_id="s")  # type: ignore[arg-type]
+    expected_versions = rules.versions_covered(MemberPins(**MINE, scorer_id="s"), pins)  # type: ignore[arg-type]
+    assert (found.profiles_delta_version, found.catalog_delta_version) == expected_versions
 
 
 def _typed(row: dict[str, object]) -> dict[str, object]:
