@@ -128,11 +128,14 @@ def _with_standing(coverage: DataFrame, earlier: DataFrame, pins: Pins, holds: S
     on_hold = F.when(is_on_hold(is_gone, F.col("theirs.run_id"), pins, holds), "on_hold")
     joined = coverage.alias("mine").join(earlier.alias("theirs"), "member_id", "left")
     reason = F.coalesce(standing("mine", "theirs"), on_hold, F.col("mine.incomplete_reason"))
-    newest = {name: F.when(reason.isNull(), version) for name, version in versions_covered("mine", "theirs").items()}
-    raised = [F.coalesce(version, F.col(f"mine.{name}")).alias(name) for name, version in newest.items()]
-    kept = [F.col(f"mine.{name}") for name in coverage.columns if name not in (*newest, "incomplete_reason")]
-    marked = joined.select(*kept, *raised, reason.alias("incomplete_reason"))
-    return marked.withColumn("is_complete", F.col("incomplete_reason").isNull())
+    versions = versions_covered("mine", "theirs")
+    covered = [version.alias(f"covered_{name}") for name, version in versions.items()]
+    marked = joined.select("mine.*", reason.alias("left_out"), *covered)
+    raised = {
+        name: F.when(F.col("left_out").isNull(), F.col(f"covered_{name}")).otherwise(F.col(name)) for name in versions
+    }
+    state = {"incomplete_reason": F.col("left_out"), "is_complete": F.col("left_out").isNull()}
+    return marked.withColumns(raised | state)
 
 
 def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBase, earlier: DataFrame) -> None:
