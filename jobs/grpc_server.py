@@ -54,8 +54,8 @@ class GrpcServer:
         try:
             credentials = _credentials(settings)
             if credentials is None:
-                return self._server.add_insecure_port(address)
-            return self._server.add_secure_port(address, credentials)
+                return int(self._server.add_insecure_port(address))
+            return int(self._server.add_secure_port(address, credentials))
         except RuntimeError as error:
             raise MissingRequirementError(
                 f"Cannot listen at {address}: set SEMLABEL_UPDATES_HOST or SEMLABEL_UPDATES_PORT to one that is free."
@@ -103,7 +103,7 @@ def _parser_of(kind: Any) -> Callable[[bytes], Any]:
     return parse
 
 
-class _TokenInterceptor(grpc.ServerInterceptor):
+class _TokenInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
     """Answers UNAUTHENTICATED to calls without the token."""
 
     def __init__(self, token: str) -> None:

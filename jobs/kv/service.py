@@ -49,9 +49,9 @@ def grpc_handler(store: LabelStore) -> Any:
             found = read_labels(store, request.member_id)
         except StoreAwayError as error:
             context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-        if found is None:
-            context.abort(grpc.StatusCode.NOT_FOUND, _UNKNOWN)
-        return pb.MemberLabels(**document_of(*found))
+        if found is not None:
+            return pb.MemberLabels(**document_of(*found))
+        context.abort(grpc.StatusCode.NOT_FOUND, _UNKNOWN)
 
     methods = {"GetLabels": unary(get_labels, pb.GetLabelsRequest, pb.MemberLabels)}
     return grpc.method_handlers_generic_handler(SERVICE, methods)

@@ -36,16 +36,16 @@ def send(settings: Settings, update: ProfileUpdate, *, wait_s: float = 0.0) -> d
         CheckFailedError: its labels can't be read in time.
     """
     with _channel(settings) as (channel, metadata):
-        answer = updates_pb2_grpc.ProfileUpdatesStub(channel).UpdateProfile(
-            message_of(update), timeout=_CALL_S, metadata=metadata
-        )
+        stub: Any = updates_pb2_grpc.ProfileUpdatesStub(channel)  # type: ignore[no-untyped-call]
+        answer = stub.UpdateProfile(message_of(update), timeout=_CALL_S, metadata=metadata)
         outcome = updates_pb2.Outcome.Name(answer.outcome).removeprefix("OUTCOME_").lower()
         found = {"member_id": answer.member_id, "profile_version": answer.profile_version, "outcome": outcome}
         return found | (_wait(channel, metadata, update, wait_s) if wait_s else {})
 
 
 def _wait(channel: grpc.Channel, metadata: Any, update: ProfileUpdate, wait_s: float) -> dict[str, Any]:
-    stub, started = labels_pb2_grpc.LabelsStub(channel), time.monotonic()
+    stub: Any = labels_pb2_grpc.LabelsStub(channel)  # type: ignore[no-untyped-call]
+    started = time.monotonic()
 
     def look() -> dict[str, Any] | None:
         """Return the labels that are as new as the update; None while they are not."""

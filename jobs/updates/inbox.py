@@ -128,14 +128,14 @@ class Inbox:
     def take(self, limit: int) -> Batch | None:
         """Return the batch that was taken and is not finished, else take the oldest updates; None where none waits."""
         with self._engine.begin() as connection:
-            taken = _updates.c.batch_id.is_not(None)
-            batch_id = connection.scalar(sa.select(_updates.c.batch_id).where(taken).order_by(_updates.c.id).limit(1))
+            taken = sa.select(_updates.c.batch_id).where(_updates.c.batch_id.is_not(None))
+            batch_id: str | None = connection.scalar(taken.order_by(_updates.c.id).limit(1))
             if batch_id is None:
                 batch_id = self._take_new(connection, limit)
+            if batch_id is None:
+                return None
             of_batch = sa.select(_updates).where(_updates.c.batch_id == batch_id).order_by(_updates.c.id)
-            rows = [] if batch_id is None else connection.execute(of_batch).all()
-        if not rows:
-            return None
+            rows = connection.execute(of_batch).all()
         updates = tuple(
             ProfileUpdate(member_id=row.member_id, profile_version=row.profile_version, profile_text=row.profile_text)
             for row in rows

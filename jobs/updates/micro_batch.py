@@ -8,7 +8,7 @@ by the batch: a batch that is taken again goes on from what is committed.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -36,6 +36,8 @@ from mis_scoring.core.errors import DataError
 log = logging.getLogger(__name__)
 
 MakeScorer = Callable[[Settings, Pins, LabelerArtifact], Scorer]
+Timed = Callable[[str, Callable[[], Any]], Any]
+"""(step, work) -> what the work returns; keeps how long it took."""
 State = Literal["published", "held", "failed"]
 Publish = Callable[[str], Mapping[str, Any]]
 """run_id -> what `publish_labels` returns."""
@@ -78,15 +80,14 @@ class MicroBatches:
         run_id = str(timed("pin_inputs", lambda: pin_inputs.run(self._settings, params))["run_id"])
         return BatchRun(run_id=run_id, state=self._finish(run_id, batch, timed), seconds=seconds)
 
-    def _finish(self, run_id: str, batch: Batch, timed: Callable[..., Any]) -> State:
+    def _finish(self, run_id: str, batch: Batch, timed: Timed) -> State:
         """Do what is left of a pinned run."""
         root = self._settings.tables
         if event_payload(root, run_id, PUBLISHED) is not None:  # the worker died before it finished the batch
             return "published"
         pins = pins_of(root, run_id)
         try:
-            scope = timed("scope_members", lambda: self._scope(pins, batch))
-            self._judge(pins, scope, timed)
+            self.prepare(pins, [update.member_id for update in batch.updates], timed)
             timed("publish_labels", lambda: self._publish(run_id))
         except HeldError as error:
             log.warning("%s", error)
@@ -97,14 +98,11 @@ class MicroBatches:
             return "failed"
         return "published"
 
-    def _scope(self, pins: Pins, batch: Batch) -> list[dict[str, Any]]:
-        root = self._settings.tables
-        scope = write_scope(root, pins, [update.member_id for update in batch.updates])
-        append_event(root, pins.run_id, "scope_members", counts_of(scope))
-        return scope
-
-    def _judge(self, pins: Pins, scope: list[dict[str, Any]], timed: Callable[..., Any]) -> None:
+    def prepare(self, pins: Pins, member_ids: Collection[str], timed: Timed) -> None:
+        """Do all of a pinned run but its publication, for some members: scope, candidates, rounds."""
         root, record = self._settings.tables, partial(append_event, self._settings.tables, pins.run_id)
+        scope = timed("scope_members", lambda: write_scope(root, pins, member_ids))
+        record("scope_members", counts_of(scope))
         here = [row["member_id"] for row in scope if row["reason"] != "member_removed"]
         if not here:
             return
@@ -113,13 +111,14 @@ class MicroBatches:
         profiles = read_profiles(root, pins, here)
         candidates, counts = timed(STEP, lambda: write_candidates(root, pins, profiles, catalog, self._embeddings))
         record(STEP, counts)
+        texts = {member: profiles[member].text or "" for member in candidates}
         timed(
             "rounds",
             lambda: walk_rounds(
                 root,
                 pins,
                 artifact.prompt,
-                {member: profiles[member].text or "" for member in candidates},
+                texts,
                 candidates,
                 catalog.texts,
                 lambda: self._scorer(pins, artifact),

@@ -15,7 +15,7 @@ from jobs.updates.update import ProfileUpdate, faults_of
 
 SERVICE: str = pb.DESCRIPTOR.services_by_name["ProfileUpdates"].full_name
 MAX_UPDATES = 1_000  # a request
-_OUTCOMES: dict[Outcome, int] = {
+_OUTCOMES: dict[Outcome, pb.Outcome] = {
     "accepted": pb.OUTCOME_ACCEPTED,
     "superseded": pb.OUTCOME_SUPERSEDED,
     "repeated": pb.OUTCOME_REPEATED,
