@@ -19,15 +19,13 @@ from jobs.table_admin import create_missing
 from jobs.table_path import table_path
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
-from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.spark.conftest import PROFILE_TEXTS
 from tests.world import World
 
 
-def test_of_two_publishers_at_once_the_older_never_wins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_publishers_at_once_the_older_never_wins(prepared: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newer run publishes between the older one's computation and its commit."""
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    older = world.prepare("older")
+    world, older = prepared, prepared.result["run_id"]
     world.put_profiles(PROFILE_TEXTS | {"bob": "Experienced in baking."}, version=2)
     newer = world.prepare("newer")
 
@@ -70,11 +68,10 @@ def test_a_commit_of_maintenance_between_two_publishers_hides_neither_from_the_o
         swap_labels(world.spark, root, "other", second, changes)
 
 
-def test_a_publication_past_a_limit_is_held_until_somebody_approves(world: World) -> None:
+def test_a_publication_past_a_limit_is_held_until_somebody_approves(prepared: World) -> None:
+    world = prepared
     world.settings = world.settings.model_copy(update={"hold_removed": 0.4, "hold_ignores_below": 0})
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    assert world.refresh("first")["changes"] == {"added": 6}, "the first publication is not held"
+    assert world.publish(world.result["run_id"])["changes"] == {"added": 6}, "the first publication is not held"
     world.put_profiles({"bob": "I worked in nursing.", "cat": None, "eve": "On Sundays: singing."}, version=2)
     run_id = world.prepare("second", kind="daily_incremental")
     assert world.scope["reasons"] == {"first_time": 1, "profile_changed": 2} and world.scope["members_removed"] == 2
@@ -113,10 +110,8 @@ with spark_session(settings, "test") as spark:
 
 
 @pytest.mark.slow
-def test_a_publisher_killed_before_or_after_its_commit_ends_with_the_same_tables(world: World) -> None:
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    run_id = world.prepare("killed")
+def test_a_publisher_killed_before_or_after_its_commit_ends_with_the_same_tables(prepared: World) -> None:
+    world, run_id = prepared, prepared.result["run_id"]
     kill(world, run_id, "before")
     assert world.labels() == set() and world.rows("runs", where="event = 'published'") == []
 
