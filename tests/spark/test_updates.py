@@ -1,7 +1,6 @@
 """Micro-batches on real Delta: the rows of a daily run, the same publication, and no older state that wins."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql import SparkSession
 
 from jobs import publish_labels
 from jobs.audit import audit_label
@@ -18,7 +16,6 @@ from jobs.kv.feeder import feed
 from jobs.kv.from_delta import check_store
 from jobs.kv.lmdb_store import LmdbStore
 from jobs.labels_commit import LabelsBase
-from jobs.settings import Settings
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from jobs.updates.inbox import Inbox
@@ -29,7 +26,7 @@ from jobs.updates.update import ProfileUpdate
 from schemas.embeddings import EMBEDDINGS
 from schemas.profiles import PROFILES
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
-from tests.world import World, settings_under, shares_a_word
+from tests.world import World, shares_a_word
 
 EDITS: dict[str, str | None] = {
     "ann": "I worked in welding, baking and planning for years.",
@@ -84,7 +81,7 @@ class Stream:
 
 @dataclass
 class Story:
-    """Members labelled by the stream; then the same edits by a daily run, and by the stream in a copy of the tables."""
+    """Two copies of a published world: the same edits by a daily run, and by the stream."""
 
     daily: World
     streamed: World
@@ -95,15 +92,11 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(_published: World, tmp_path_factory: pytest.TempPathFactory) -> Story:
     folder = tmp_path_factory.mktemp("updates")
-    options: dict[str, Any] = {"mlflow_uri": registry.tracking_uri, "candidates_per_member": 8}
-    daily = World(spark, settings_under(folder / "daily", **options))
-    daily.put_profiles({})
-    daily.put_catalog(CATALOG_TEXTS | {"q-nothing": None})
-    Stream(daily).send(1, **PROFILE_TEXTS)
-    shutil.copytree(folder / "daily", folder / "streamed")
-    streamed = World(spark, settings_under(folder / "streamed", **options))
+    daily, streamed = _published.copy(folder / "daily"), _published.copy(folder / "streamed")
+    for world in (daily, streamed):
+        world.put_catalog(CATALOG_TEXTS | {"q-nothing": None})
     store = LmdbStore(folder / "kv")
     feed(store, streamed.settings.tables)
     stream = Stream(streamed)
