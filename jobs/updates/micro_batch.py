@@ -36,8 +36,6 @@ from mis_scoring.core.errors import DataError
 log = logging.getLogger(__name__)
 
 MakeScorer = Callable[[Settings, Pins, LabelerArtifact], Scorer]
-Timed = Callable[[str, Callable[[], Any]], Any]
-"""(step, work) -> what the work returns; keeps how long it took."""
 State = Literal["published", "held", "failed"]
 Publish = Callable[[str], Mapping[str, Any]]
 """run_id -> what `publish_labels` returns."""
@@ -72,15 +70,14 @@ class MicroBatches:
         Raises:
             EngineError, OSError and errors of Delta, Spark or MLflow: something is away; the same batch again goes on.
         """
-        seconds: dict[str, float] = {}
-        timed = partial(_timed, seconds)
+        timed = Stopwatch()
         if self._settings.updates_write_profiles:
             timed("merge_profiles", lambda: write_profiles(self._settings.tables, batch.updates))
         params = pin_inputs.Params(kind=PROFILE_UPDATES, trigger_id=batch.batch_id)
         run_id = str(timed("pin_inputs", lambda: pin_inputs.run(self._settings, params))["run_id"])
-        return BatchRun(run_id=run_id, state=self._finish(run_id, batch, timed), seconds=seconds)
+        return BatchRun(run_id=run_id, state=self._finish(run_id, batch, timed), seconds=timed.seconds)
 
-    def _finish(self, run_id: str, batch: Batch, timed: Timed) -> State:
+    def _finish(self, run_id: str, batch: Batch, timed: "Stopwatch") -> State:
         """Do what is left of a pinned run."""
         root = self._settings.tables
         if event_payload(root, run_id, PUBLISHED) is not None:  # the worker died before it finished the batch
@@ -88,7 +85,7 @@ class MicroBatches:
         pins = pins_of(root, run_id)
         try:
             self.prepare(pins, [update.member_id for update in batch.updates], timed)
-            timed("publish_labels", lambda: self._publish(run_id))
+            published = timed("publish_labels", lambda: self._publish(run_id))
         except HeldError as error:
             log.warning("%s", error)
             return "held"
@@ -96,13 +93,14 @@ class MicroBatches:
             log.error("run %s failed: %s", run_id, error)
             append_event(root, run_id, FAILED, {"message": str(error)})
             return "failed"
+        append_event(root, run_id, "publish_labels", {**published, "seconds": timed.seconds["publish_labels"]})
         return "published"
 
-    def prepare(self, pins: Pins, member_ids: Collection[str], timed: Timed) -> None:
+    def prepare(self, pins: Pins, member_ids: Collection[str], timed: "Stopwatch") -> None:
         """Do all of a pinned run but its publication, for some members: scope, candidates, rounds."""
         root, record = self._settings.tables, partial(append_event, self._settings.tables, pins.run_id)
         scope = timed("scope_members", lambda: write_scope(root, pins, member_ids))
-        record("scope_members", counts_of(scope))
+        record("scope_members", counts_of(scope) | {"seconds": timed.seconds["scope_members"]})
         here = [row["member_id"] for row in scope if row["reason"] != "member_removed"]
         if not here:
             return
@@ -110,7 +108,7 @@ class MicroBatches:
         catalog = timed("load_catalog", lambda: self._catalog(pins, artifact))
         profiles = read_profiles(root, pins, here)
         candidates, counts = timed(STEP, lambda: write_candidates(root, pins, profiles, catalog, self._embeddings))
-        record(STEP, counts)
+        record(STEP, counts | {"seconds": timed.seconds[STEP]})
         texts = {member: profiles[member].text or "" for member in candidates}
         timed(
             "rounds",
@@ -151,9 +149,16 @@ class MicroBatches:
         return self._kept[what][1]
 
 
-def _timed(seconds: dict[str, float], step: str, work: Callable[[], Any]) -> Any:
-    started = time.monotonic()
-    try:
-        return work()
-    finally:
-        seconds[step] = round(time.monotonic() - started, 3)
+class Stopwatch:
+    """Calls the work of a step, and keeps how long it took, also where it failed."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, step: str, work: Callable[[], Any]) -> Any:
+        """Return what the work returns."""
+        started = time.monotonic()
+        try:
+            return work()
+        finally:
+            self.seconds[step] = round(time.monotonic() - started, 3)

@@ -19,7 +19,7 @@ from jobs.labels_commit import LabelsBase
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from jobs.updates.inbox import Inbox
-from jobs.updates.micro_batch import MicroBatches
+from jobs.updates.micro_batch import MicroBatches, Stopwatch
 from jobs.updates.profiles_table import write_profiles
 from jobs.updates.scorer import PairRequest, ScoredPairs
 from jobs.updates.update import ProfileUpdate
@@ -75,7 +75,7 @@ class Stream:
     def prepare(self, trigger_id: str, kind: str, *member_ids: str) -> str:
         """Do all of a run of another kind but its publication; a test below holds the rows to be Spark's."""
         run_id = self.world.pin(trigger_id, kind)
-        self.batches.prepare(pins_of(self.world.settings.tables, run_id), member_ids, lambda _, work: work())
+        self.batches.prepare(pins_of(self.world.settings.tables, run_id), member_ids, Stopwatch())
         return run_id
 
 
