@@ -12,6 +12,7 @@ import pytest
 from jobs import pin_inputs
 from jobs.errors import HeldError
 from jobs.ledger import FAILED, PUBLISHED, append_event, write_pins
+from jobs.list_runs import list_runs
 from jobs.pins import Pins
 from jobs.table_reader import query
 from jobs.updates import embeddings
@@ -113,6 +114,9 @@ def test_a_batch_walks_from_the_profiles_to_its_outcomes_and_sets_faults_aside(s
         "cat": "profile_text holds no text", "q-null": "text is null", "q-nothing": "text holds no text"
     }  # fmt: skip
     assert {row["member_id"] for row in story.rows("round_outcomes", ran.run_id)} == {"ann", "new"}
+    (line,) = list_runs(story.settings, limit=1)
+    assert (line["kind"], line["members"], line["state"]) == ("profile_updates", 3, "published")
+    assert line["seconds"] > 0
 
 
 def test_a_batch_that_was_published_before_it_was_finished_is_left_as_it_is(story: Story) -> None:
