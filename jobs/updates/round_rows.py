@@ -148,7 +148,7 @@ def commit_judgments(
             **pair._asdict(),
             "generation": pins.generation,
             "margin": margin,
-            "score": float(scores_of_margins(np.float32(margin))),
+            "score": float(scores_of_margins(np.asarray(margin, np.float32))),
             "is_reference": is_reference,
             "engine": engine,
             "run_id": pins.run_id,

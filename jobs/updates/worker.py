@@ -60,7 +60,7 @@ class Worker:
                 retry=retry_if_exception_type(_AWAY),
                 wait=wait_random_exponential(max=_WAIT_AT_MOST_S),
                 stop=stop_when_event_set(self.ending),
-                sleep=self.ending.wait,
+                sleep=self._rest,
                 before_sleep=self._tell,
                 retry_error_callback=lambda _: False,
             )
@@ -108,6 +108,10 @@ class Worker:
             self.unfed.extend(batch.received_s)
         seconds = ", ".join(f"{step} {spent:.2f} s" for step, spent in ran.seconds.items())
         log.info("%s %s: %d update(s), %s", ran.run_id, ran.state, len(batch.updates), seconds)
+
+    def _rest(self, seconds: float) -> None:
+        """Wait before another try, but for when it is told to end."""
+        self.ending.wait(seconds)
 
     def _tell(self, state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
