@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from jobs.errors import MissingRequirementError
 from jobs.settings import Settings
 
-# A session lives for many small queries: the second compiler tier pays within the first refresh (each later one takes 40%
-# less wall time with it), the collector of servers doesn't.
+# A session lives for many small queries: the second compiler tier pays within the first refresh (each later one takes
+# 40% less wall time with it), the collector of servers doesn't.
 _JAVA_OPTIONS = "-XX:+UseSerialGC"
 _SESSION_CONF = {
     # the state of a table here is some hundred rows; 50 partitions make a small MERGE take 12 s, not 4

@@ -35,9 +35,8 @@ PROFILE_TEXTS: dict[str, str | None] = {
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with spark_session(
-        settings_under(tmp_path_factory.mktemp("spark"), spark_master="local[1]", spark_partitions=1), "tests"
-    ) as session:
+    settings = settings_under(tmp_path_factory.mktemp("spark"), spark_master="local[1]", spark_partitions=1)
+    with spark_session(settings, "tests") as session:
         yield session
 
 

@@ -92,15 +92,11 @@ def test_a_publication_past_a_limit_is_held_until_somebody_approves(prepared: Wo
 KILL_SELF = """
 import os, signal, sys
 from jobs import publish_labels
-from jobs.errors import HeldError
-from jobs.hold import approve
-from jobs.labels_commit import LabelsBase, LostRaceError, swap_labels
-from jobs.list_runs import list_runs
 from jobs.settings import Settings
 from jobs.spark_session import spark_session
 swap = publish_labels.swap_labels
 def swap_and_die(*args):
-    if sys.argv[2] == "after": swap(*args)
+    swap(*args)
     os.kill(os.getpid(), signal.SIGKILL)
 publish_labels.swap_labels = swap_and_die
 settings = Settings()
@@ -109,13 +105,25 @@ with spark_session(settings, "test") as spark:
 """
 
 
+class EndedBeforeItsCommitError(BaseException):
+    """Nothing catches it: what it leaves is what a kill there would."""
+
+
 @pytest.mark.slow
-def test_a_publisher_killed_before_or_after_its_commit_ends_with_the_same_tables(prepared: World) -> None:
+def test_a_publisher_that_ends_before_or_after_its_commit_leaves_the_same_tables(
+    prepared: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world, run_id = prepared, prepared.result["run_id"]
-    kill(world, run_id, "before")
+
+    def end(*_: Any) -> int:
+        raise EndedBeforeItsCommitError
+
+    with monkeypatch.context() as patched, pytest.raises(EndedBeforeItsCommitError):
+        patched.setattr(publish_labels, "swap_labels", end)
+        world.publish(run_id)
     assert world.labels() == set() and world.rows("runs", where="event = 'published'") == []
 
-    kill(world, run_id, "after")
+    kill_after_the_commit(world, run_id)
     expected = world.labels()
     assert len(expected) == 6 and world.rows("runs", where="event = 'published'") == []
 
@@ -126,9 +134,9 @@ def test_a_publisher_killed_before_or_after_its_commit_ends_with_the_same_tables
     assert (world.labels(), world.version(LABELS)) == (expected, 1)
 
 
-def kill(world: World, run_id: str, when: str) -> None:
-    """Publish in a process that ends itself with SIGKILL before or after its commit on `labels`."""
+def kill_after_the_commit(world: World, run_id: str) -> None:
+    """Publish in a process that ends itself with SIGKILL after its commit on `labels`."""
     settings = world.settings
     env = os.environ | {"SEMLABEL_HOME": str(settings.home), "SEMLABEL_MLFLOW_URI": settings.mlflow_uri}
-    done = subprocess.run([sys.executable, "-c", KILL_SELF, run_id, when], env=env, capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", KILL_SELF, run_id], env=env, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]
