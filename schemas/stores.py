@@ -77,7 +77,7 @@ STORES = (
     ),
     Store(
         where="kv",
-        holds="the key-value store of labels (SEMLABEL_KV_URL): qualification ids and scores of each member; of who was "
+        holds="the key-value store of labels (SEMLABEL_KV_URL): each member's qualification ids and scores; of who was "
         "erased the hash of the id",
         personal="ids",
         kept="the current value of a member",
