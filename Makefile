@@ -33,8 +33,8 @@ test: setup lint ## All checks that need no GPU
 	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 20 to 35 minutes on 2 cores."
 	@$(MAKE) --no-print-directory --jobs=2 test-whole test-parts
 
-test-whole: # whole runs through the command line and Airflow; Ray
-	@$(BIN)/python -m pytest tests/e2e tests/dags tests/ray
+test-whole: # whole runs through the command line and Airflow; Ray, the servers
+	@$(BIN)/python -m pytest tests/e2e tests/dags tests/serving tests/ray
 
 test-parts:
 	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/updates tests/spark

@@ -275,6 +275,14 @@ def web(
 
 
 @app.command()
+def serve() -> None:
+    """Serve the champion's scores by gRPC until interrupted; settings SEMLABEL_SERVE_* (docs/serving.md)."""
+    from jobs.serve_labeler import serve_labeler
+
+    serve_labeler(Settings())
+
+
+@app.command()
 def freshness(as_json: AsJson = False) -> None:
     """Say how old the published labels are; exit code 1 when older than SEMLABEL_FRESHNESS_LIMIT_HOURS."""
     from jobs.freshness import check_freshness

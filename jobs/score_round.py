@@ -25,7 +25,8 @@ from jobs.settings import Settings
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from mis_scoring.core.errors import SemlabelError
-from mis_scoring.ray_data.spec import Placement, ScoreSpec
+from mis_scoring.engines.score_spec import ScoreSpec
+from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.staging import scores_folder
 from mis_scoring.ray_data.summary import (
     check_one_to_one,

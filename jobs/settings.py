@@ -70,6 +70,27 @@ class Settings(BaseSettings):
     parallel_tasks: int = Field(4, ge=1, description="tasks that run at once")
     engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
 
+    # `semlabel serve`, the model server (docs/serving.md), whose engine is the one above
+    start_model_server: bool = Field(False, description="`make up` starts it, too (1.1 GB)")
+    serve_host: str = Field("127.0.0.1", description="another than loopback needs the token file and TLS")
+    serve_port: int = Field(50051, ge=0, le=65535, description="gRPC; 0 takes a free one")
+    serve_metrics_port: int = Field(9465, ge=0, le=65535, description="where it answers Prometheus")
+    serve_token_file: Path | None = Field(None, description="whoever has its content is answered; unset: anybody is")
+    serve_tls_certificate: Path | None = Field(None, description="PEM; with serve_tls_key")
+    serve_tls_key: Path | None = None
+    serve_tie_rule: bool = Field(True, description="false: near the threshold, decisions may depend on packing")
+    serve_n_tokenizers: int = Field(1, ge=1, description="processes that turn texts into tokens")
+    serve_max_requests: int = Field(256, ge=1, description="under way; one more is RESOURCE_EXHAUSTED")
+    serve_max_items: int = Field(1000, ge=1, description="of one request")
+    serve_max_batch_tokens: int = Field(8192, ge=1, description="requests are joined into a forward up to so many")
+    serve_n_prefilled: int = Field(32, ge=1, description="queries that wait for their items in the engine's memory")
+    serve_canary_every: int = Field(100, ge=1, description="forwards between two canaries")
+    serve_start_timeout_s: float = Field(600, gt=0, description="an engine that is not ready by then is started again")
+    serve_forward_timeout_s: float = Field(120, gt=0, description="an engine that takes longer is started again")
+    serve_stream_idle_s: float = Field(30, gt=0, description="a stream without items for so long is ended")
+    serve_drain_s: float = Field(30, gt=0, description="how long requests under way may take once it is to end")
+    serve_freeze_heap: bool = Field(True, description="keep what is loaded out of the garbage collector's sight")
+
     # profile updates between refreshes, and the labels of downstream readers (docs/updates.md)
     updates_inbox: str = Field("", description="SQLAlchemy URL of a PostgreSQL for the inbox; empty: SQLite under home")
     updates_write_profiles: bool = Field(

@@ -21,7 +21,8 @@ from mis_scoring.bench_shapes import SHAPES, draw_query_lengths, write_random_mo
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.prompt import PromptLayout
 from mis_scoring.core.tokenizer_file import TokenizerFile
-from mis_scoring.ray_data.spec import Placement, ScoreSpec
+from mis_scoring.engines.score_spec import ScoreSpec
+from mis_scoring.ray_data.placement import Placement
 
 TOKENIZER = Path("labelers/esco-small/tokenizer.json")
 ANSWERS = ("YES", "NO")

@@ -31,9 +31,9 @@ from mis_scoring.core.readout import decisions, margins
 from mis_scoring.core.tie import in_tie_band
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.engines.canary import canary_pairs, check_canary
+from mis_scoring.engines.engine_pair import load_engines
 from mis_scoring.evaluation.order_sensitivity import Order, OrderChanges, orders_of
 from mis_scoring.evaluation.tie_band import TieBand, rounded_up
-from mis_scoring.ray_data.engine_pair import load_engines
 
 Margins = npt.NDArray[np.float32]
 GROUP_SIZES = (50, 50, 200, 7)  # candidates asked together, an order of them each

@@ -15,10 +15,10 @@ from pathlib import Path
 from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.readout import FloatArray
+from mis_scoring.engines.engine_pair import load_engines
 from mis_scoring.evaluation.label_cost import LabelCost
 from mis_scoring.evaluation.members import EvaluationMember
 from mis_scoring.evaluation.order_sensitivity import Order
-from mis_scoring.ray_data.engine_pair import load_engines
 
 LOG = logging.getLogger(__name__)
 Scorers = tuple[LabelerScorer, LabelerScorer]

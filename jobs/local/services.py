@@ -45,6 +45,8 @@ def services(settings: Settings) -> list[Service]:
         wanted.append(_module("ray", "jobs.local.ray_head", settings.ray_port))
     if not settings.mlflow_uri:
         wanted.append(_mlflow(settings))
+    if settings.start_model_server:
+        wanted.append(_module("model-server", "jobs.cli", settings.serve_metrics_port, "serve"))
     wanted += [
         _module("metrics", "jobs.cli", settings.metrics_port, "metrics"),
         _airflow(settings, "dag-processor", reports_as="dag_processor"),

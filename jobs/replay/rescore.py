@@ -8,9 +8,9 @@ from jobs.pins import Pins
 from jobs.settings import Settings
 from mis_scoring.core.errors import ArtifactError
 from mis_scoring.core.tokenizer import PromptTokenizer
-from mis_scoring.ray_data.engine_pair import EnginePair, load_engines
-from mis_scoring.ray_data.pair_scores import PairScorer
-from mis_scoring.ray_data.spec import ScoreSpec
+from mis_scoring.engines.engine_pair import EnginePair, load_engines
+from mis_scoring.engines.pair_scores import PairScorer
+from mis_scoring.engines.score_spec import ScoreSpec
 
 REFERENCE = "reference"
 

@@ -10,9 +10,9 @@ from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError, EngineError
 from mis_scoring.core.identity import canonical_json
 from mis_scoring.engines.canary import canary_pairs, check_canary
-from mis_scoring.ray_data.engine_pair import load_engine_pair
-from mis_scoring.ray_data.pair_scores import PairScorer
-from mis_scoring.ray_data.spec import ScoreSpec
+from mis_scoring.engines.engine_pair import load_engine_pair
+from mis_scoring.engines.pair_scores import PairScorer
+from mis_scoring.engines.score_spec import ScoreSpec
 
 
 class InProcessScorer:

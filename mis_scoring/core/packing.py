@@ -50,6 +50,17 @@ def pack(query: TokenIds, items: Sequence[TokenIds]) -> PackedRequest:
     )
 
 
+def without_query(packed: PackedRequest) -> PackedRequest:
+    """Return the items alone, at their places after a query that was computed before."""
+    n = int((packed.segment_ids == QUERY_SEGMENT).sum())
+    return PackedRequest(
+        token_ids=packed.token_ids[n:],
+        position_ids=packed.position_ids[n:],
+        segment_ids=packed.segment_ids[n:],
+        readout_rows=packed.readout_rows - n,
+    )
+
+
 def mis_mask(packed: PackedRequest) -> npt.NDArray[np.bool_]:
     """Return which token j (row) may see which token k (column): k <= j, and k in the query or in j's own item.
 

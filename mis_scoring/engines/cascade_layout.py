@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mis_scoring.core.engine import QueryKeys
 from mis_scoring.core.packing import QUERY_SEGMENT, IntArray, PackedRequest
 
 
@@ -26,17 +27,34 @@ class ItemGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class CascadeLayout:
-    """The query's tokens come first; the items follow in groups, each padded to less than twice its lengths."""
+    """The query's tokens come first; the items follow in groups, each padded to less than twice its lengths.
+
+    A query that was computed before has no token here.
+    """
 
     query_tokens: int
     groups: tuple[ItemGroup, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CascadePart:
+    """One request of a pass.
+
+    Attributes:
+        rows: where it stands in the pass; its layout counts from there.
+        query_keys: read where the query does not stand in the pass, else filled.
+    """
+
+    rows: slice
+    layout: CascadeLayout
+    query_keys: QueryKeys | None
 
 
 def cascade_layout(packed: PackedRequest) -> CascadeLayout:
     """Return the layout of a packed request; padding is less than one extra token a real one."""
     query_tokens = int((packed.segment_ids == QUERY_SEGMENT).sum())
     ends = packed.readout_rows + 1
-    starts = np.concatenate([[query_tokens], ends[:-1]])
+    starts = np.concatenate([[query_tokens], ends])[:-1]
     sizes = np.asarray([int(length).bit_length() for length in ends - starts])
     groups = [_group(starts[sizes == size], ends[sizes == size]) for size in np.unique(sizes)]
     return CascadeLayout(query_tokens=query_tokens, groups=tuple(groups))

@@ -29,6 +29,8 @@ class EngineProcess:
 
     Args:
         env: what is added to the environment.
+    Attributes:
+        ended: why the process is gone, once it is.
     """
 
     def __init__(self, name: str, command: Sequence[str], *, env: Mapping[str, str]) -> None:
@@ -50,6 +52,7 @@ class EngineProcess:
         self._waiting: dict[int, Future[dict[str, Any]]] = {READY: Future()}
         self._n_asked = 0
         self._ended = ""
+        self.ended: Future[str] = Future()
         self._finalizer = weakref.finalize(self, _kill_group, self._process, self._log)
         threading.Thread(target=self._listen, args=(answers,), daemon=True).start()
 
@@ -117,6 +120,8 @@ class EngineProcess:
     def _end(self, reason: str) -> None:
         with self._lock:
             self._ended = self._ended or reason
+            if not self.ended.done():
+                self.ended.set_result(self._ended)
             left = [future for future in self._waiting.values() if not future.done()]
         self._finalizer()
         for future in left:

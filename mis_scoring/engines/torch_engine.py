@@ -3,7 +3,7 @@
 import os
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -75,21 +75,25 @@ class TorchEngine(ABC):
             DataError: a prompt is empty, longer than `max_tokens`, or has an id outside the vocabulary; all are named.
             EngineError: torch failed (memory, say).
         """
-        import torch
-
         require_scorable(query, items, label_tokens, max_tokens=self.max_tokens, vocab_size=self._vocab_size)
         if not items:
             return np.zeros((0, 2), np.float32)
-        try:
-            with torch.inference_mode():
-                hidden = self._last_hidden(query, items)
-                return np.asarray(self._readout(hidden, label_tokens).cpu().numpy(), np.float32)
-        except RuntimeError as error:
-            raise EngineError(f"{self.name} failed on {len(query)} + {sum(map(len, items))} tokens: {error}") from error
+        n_tokens = f"{len(query)} + {sum(map(len, items))}"
+        return self._computed(lambda: self._last_hidden(query, items), label_tokens, n_tokens)
 
     def prefill_tokens(self, query_tokens: int, item_tokens: Sequence[int]) -> int:
         """Return Lq + sum(Li)."""
         return mis_tokens(query_tokens, item_tokens)
+
+    def _computed(self, hidden: "Callable[[], torch.Tensor]", label_tokens: LabelTokens, n_tokens: str) -> FloatArray:
+        """Return the logits of hidden states (n, d) that a pass is to give."""
+        import torch
+
+        try:
+            with torch.inference_mode():
+                return np.asarray(self._readout(hidden(), label_tokens).cpu().numpy(), np.float32)
+        except RuntimeError as error:
+            raise EngineError(f"{self.name} failed on {n_tokens} tokens: {error}") from error
 
     @abstractmethod
     def _last_hidden(self, query: TokenIds, items: Sequence[TokenIds]) -> "torch.Tensor":

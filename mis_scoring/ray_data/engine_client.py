@@ -12,8 +12,8 @@ import ray
 from ray.exceptions import RayActorError
 
 from mis_scoring.core.errors import EngineError
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.named_engines import NAMESPACE
-from mis_scoring.ray_data.spec import ScoreSpec
 from mis_scoring.ray_data.tokenize import TokenizeRows
 
 

@@ -19,9 +19,10 @@ from ray.util import list_named_actors
 
 from mis_scoring.core.errors import EngineError, SemlabelError
 from mis_scoring.core.identity import digest
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.failures import error_of
+from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.score import ScoreRows
-from mis_scoring.ray_data.spec import Placement, ScoreSpec
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,10 @@ from ray.data.checkpoint import CheckpointConfig
 from ray.data.expressions import col
 from ray.util.annotations import RayDeprecationWarning
 
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.engine_client import score_on_engines
+from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.score import ScoreRows
-from mis_scoring.ray_data.spec import Placement, ScoreSpec
 from mis_scoring.ray_data.tokenize import TokenizeRows
 
 INPUT_COLUMNS = ["member_id", "query_hash", "query_text", "item_ids", "item_hashes", "item_texts"]

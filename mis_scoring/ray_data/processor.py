@@ -16,8 +16,8 @@ from ray.llm._internal.batch.processor import ProcessorBuilder
 
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.prompt import PromptLayout
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.processor_stages import ScoreStage, TokenizeStage
-from mis_scoring.ray_data.spec import ScoreSpec
 
 
 class SGLangScoreProcessorConfig(ProcessorConfig):

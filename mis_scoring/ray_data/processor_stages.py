@@ -11,9 +11,9 @@ from ray.llm._internal.batch.stages.base import StatefulStageUDF
 
 from mis_scoring.core.errors import DataError
 from mis_scoring.core.readout import scores_of_margins
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.engine_client import score_tokens
 from mis_scoring.ray_data.score import ScoreRows
-from mis_scoring.ray_data.spec import ScoreSpec
 from mis_scoring.ray_data.tokenize import TOKENIZED
 
 Row = dict[str, Any]

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from mis_scoring.core.errors import DataError, EngineDeadError, EngineError
 from mis_scoring.core.identity import canonical_json
-from mis_scoring.ray_data.engine_pair import load_engine_pair
-from mis_scoring.ray_data.pair_scores import PairScorer
-from mis_scoring.ray_data.spec import ScoreSpec
+from mis_scoring.engines.engine_pair import load_engine_pair
+from mis_scoring.engines.pair_scores import PairScorer
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.staging import STAGED_SCORES, epoch_name
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from mis_scoring.core.errors import DataError
-from mis_scoring.ray_data.spec import ScoreSpec
+from mis_scoring.engines.score_spec import ScoreSpec
 
 _IDS = pa.list_(pa.int32())
 TOKENIZED = pa.schema(

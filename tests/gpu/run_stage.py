@@ -4,9 +4,10 @@ import sys
 from pathlib import Path
 
 from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.pipeline import read_rows, score_dataset, write_staged
+from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.session import ray_session
-from mis_scoring.ray_data.spec import Placement, ScoreSpec
 from mis_scoring.ray_data.summary import prepare_folder
 from tests.gpu.conftest import SMALL
 

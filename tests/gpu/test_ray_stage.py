@@ -20,8 +20,8 @@ import pytest
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.readout import margins
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.engines.sglang import SGLangEngine
-from mis_scoring.ray_data.spec import ScoreSpec
 from mis_scoring.ray_data.staging import STAGED_SCORES
 from mis_scoring.ray_data.summary import n_rows_staged, read_staged
 from tests.gpu.conftest import SMALL, command_of, group_of, texts_of

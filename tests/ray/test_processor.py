@@ -108,7 +108,7 @@ def test_a_config_that_cannot_work_is_refused(changes: dict[str, Any], message: 
 
 def test_a_stage_of_engines_with_gpus_can_be_built(tmp_path: Path) -> None:
     from mis_scoring.ray_data.pipeline import INPUT_COLUMNS, read_rows, score_dataset
-    from mis_scoring.ray_data.spec import Placement
+    from mis_scoring.ray_data.placement import Placement
 
     write_artifact(tmp_path / "artifact")
     pq.write_table(

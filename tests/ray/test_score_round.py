@@ -17,7 +17,7 @@ from jobs.settings import Settings
 from jobs.table_path import table_path
 from mis_scoring.core.errors import EngineError
 from mis_scoring.core.tokenizer import PromptTokenizer
-from mis_scoring.ray_data.spec import Placement
+from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.staging import STAGED_SCORES
 from mis_scoring.ray_data.summary import check_one_to_one, read_staged
 from schemas.member_rounds import MEMBER_ROUNDS

@@ -13,7 +13,8 @@ from jobs.ledger import PUBLISHED, append_event
 from jobs.score_round import Params
 from jobs.settings import CHECKOUT, Settings
 from mis_scoring.core.errors import EngineError
-from mis_scoring.ray_data.spec import Placement, ScoreSpec
+from mis_scoring.engines.score_spec import ScoreSpec
+from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.staging import STAGED_SCORES
 from mis_scoring.ray_data.summary import n_rows_staged, read_staged
 from tests.ray.fake_engines import Steering
@@ -27,7 +28,7 @@ CHILD = """
 from pathlib import Path
 from jobs import score_round
 from jobs.settings import Settings
-from mis_scoring.ray_data.spec import Placement
+from mis_scoring.ray_data.placement import Placement
 Placement.for_cluster = classmethod(lambda cls, n_cpus: cls(rows_per_block={rows}))
 settings = Settings(home=Path({home!r}), ray_address={address!r}, _env_file=None)
 score_round.run(settings, score_round.Params(run_id={run_id!r}, round=0))

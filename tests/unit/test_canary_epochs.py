@@ -14,10 +14,10 @@ from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.canary import CanaryError, canary_pairs
 from mis_scoring.engines.reference import ReferenceEngine
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.engines.single import SingleItemEngine
 from mis_scoring.ray_data import score
 from mis_scoring.ray_data.score import ScoreRows
-from mis_scoring.ray_data.spec import ScoreSpec
 from mis_scoring.ray_data.tokenize import TOKENIZED
 from tests.ray.round_tables import write_artifact
 from tests.unit.conftest import draw_request

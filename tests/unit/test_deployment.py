@@ -50,6 +50,10 @@ def test_what_is_elsewhere_is_not_started(settings: Settings) -> None:
     assert "ray" not in names(changed(settings, ray_port=0))
 
 
+def test_the_model_server_is_started_where_it_is_asked_for(settings: Settings) -> None:
+    assert "model-server" in names(changed(settings, start_model_server=True))
+
+
 def test_the_update_service_starts_last_and_only_where_it_is_asked_for(settings: Settings) -> None:
     assert "updates" not in names(settings)
     *_, last = services(changed(settings, start_updates=True, updates_port=50099))

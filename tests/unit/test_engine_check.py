@@ -13,7 +13,7 @@ from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.engine_check import Member, measure, read_members, write_variant
-from mis_scoring.ray_data.spec import ScoreSpec
+from mis_scoring.engines.score_spec import ScoreSpec
 from tests.ray.fake_engines import FakeEngine
 from tests.ray.round_tables import ITEM_TEXTS, LAYOUT, write_artifact
 

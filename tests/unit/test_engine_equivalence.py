@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mis_scoring.core.engine import Engine
+from mis_scoring.core.engine import Engine, ManyQueryEngine, QueryItems
+from mis_scoring.core.errors import EngineError
 from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.cascade import CascadeEngine
 from mis_scoring.engines.dense import DenseEngine
@@ -135,3 +137,41 @@ def test_a_checkpoint_stored_in_bfloat16_is_computed_in_float32(tmp_path: Path) 
 def assert_close(found: FloatArray, expected: FloatArray) -> None:
     assert found.shape == expected.shape
     assert float(np.abs(found - expected).max()) <= ROUNDING
+
+
+def test_requests_that_share_a_pass_have_the_scores_that_each_has_alone(checkpoint: Path) -> None:
+    engine = CascadeEngine(checkpoint)
+    assert isinstance(engine, ManyQueryEngine)
+    requests = [draw_request(seed, lengths, query_tokens=n) for seed, n, lengths in ((6, 57, (5, 1, 9)), (7, 4, (24,)))]
+    together = engine.label_logits_of_many([QueryItems(query=q, items=items) for q, items in requests], LABELS)
+    for found, (query, items) in zip(together, requests, strict=True):
+        assert_close(found, engine.label_logits(query, items, LABELS))
+
+
+def test_a_query_that_was_computed_before_gives_its_items_the_same_scores(checkpoint: Path) -> None:
+    engine = CascadeEngine(checkpoint)
+    (query, items), (other, others) = draw_request(8, UNEQUAL_LENGTHS), draw_request(9, (3, 7), query_tokens=30)
+    keys: dict[int, Any] = {}
+    stranger = QueryItems(query=other, items=others)
+    (none, _) = engine.label_logits_of_many([QueryItems(query=query, items=(), query_keys=keys), stranger], LABELS)
+    assert none.shape == (0, 2)
+    assert {tuple(tensor.shape[1:3]) for pair in keys.values() for tensor in pair} == {(2, len(query))}
+    for rows in (slice(None), slice(2, 5)):
+        asked = [stranger, QueryItems(query=query, items=items[rows], query_keys=keys)]
+        found = engine.label_logits_of_many(asked, LABELS)[1]
+        assert_close(found, engine.label_logits(query, items, LABELS)[rows])
+
+
+def test_a_pass_that_fails_leaves_no_half_of_a_query(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = CascadeEngine(checkpoint)
+    query, items = draw_request(10, (3, 4))
+    keys: dict[int, Any] = {}
+
+    def fail(*_: Any) -> Any:
+        assert keys, "the layers ran"
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(engine, "_readout", fail)
+    with pytest.raises(EngineError, match="out of memory"):
+        engine.label_logits_of_many([QueryItems(query=query, items=items, query_keys=keys)], LABELS)
+    assert keys == {}

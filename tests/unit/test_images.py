@@ -26,8 +26,8 @@ def extras(path: Path) -> set[str]:
 
 def test_there_is_an_image_for_each_of_the_two_environments() -> None:
     assert {path.parent.name: extras(path) for path in DOCKERFILES} == {
-        "gpu": {"cpu", "ray"},
-        "platform": {"cpu", "platform", "ray"},
+        "gpu": {"cpu", "ray", "serving"},
+        "platform": {"cpu", "platform", "ray", "serving"},
     }
 
 

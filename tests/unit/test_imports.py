@@ -35,6 +35,8 @@ def test_the_core_loads_numpy_alone() -> None:
         "mis_scoring.engines.canary",
         "mis_scoring.bench",
         "mis_scoring.ray_data.staging",
+        "mis_scoring.serving.client",
+        "mis_scoring.serving.server",
     ],
 )
 def test_naming_an_engine_loads_none(module: str) -> None:

@@ -12,9 +12,9 @@ from mis_scoring.core.errors import EngineDeadError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.canary import canary_pairs
+from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data import score
 from mis_scoring.ray_data.score import ScoreRows
-from mis_scoring.ray_data.spec import ScoreSpec
 from mis_scoring.ray_data.tokenize import TOKENIZED
 from tests.ray.fake_engines import FakeEngine
 from tests.ray.round_tables import write_artifact

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.errors import DataError
-from mis_scoring.ray_data.spec import ScoreSpec
+from mis_scoring.engines.score_spec import ScoreSpec
 
 EnginePair = tuple[Engine, Engine]
 

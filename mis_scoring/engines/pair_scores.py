@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mis_scoring.core.engine import Engine
+from mis_scoring.core.engine import Engine, ManyQueryEngine, QueryItems
 from mis_scoring.core.errors import EngineError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray, margins
@@ -46,11 +46,28 @@ class PairScorer:
             DataError: the request can't be scored, or a score is missing.
             EngineError: the engine failed, or did not return one row an item.
         """
-        scores = self._margins(self.engine, query, items)
+        logits = self.engine.label_logits(query, items, self.label_tokens)
+        return self.decide_ties(query, items, _margins(logits, len(items)))
+
+    def engine_margins(self, requests: Sequence[QueryItems]) -> list[FloatArray]:
+        """Return the engine's own margins of each request, in one pass where it can do that; `decide_ties` comes next.
+
+        Raises:
+            DataError, EngineError: as `score`, for all requests together.
+        """
+        if isinstance(self.engine, ManyQueryEngine):
+            logits = self.engine.label_logits_of_many(requests, self.label_tokens)
+        else:
+            logits = [self.engine.label_logits(one.query, one.items, self.label_tokens) for one in requests]
+        return [_margins(found, len(one.items)) for found, one in zip(logits, requests, strict=True)]
+
+    def decide_ties(self, query: TokenIds, items: Sequence[TokenIds], engine_margins: FloatArray) -> PairScores:
+        """Return the scores of a request: the reference's margin where the engine's is near the threshold."""
+        scores = engine_margins.copy()
         ties = self._ties(scores)
         tied = [item for item, is_tie in zip(items, ties, strict=True) if is_tie]
         if tied:
-            scores[ties] = self._margins(self.reference, query, tied)
+            scores[ties] = _margins(self.reference.label_logits(query, tied, self.label_tokens), len(tied))
         return PairScores(
             margins=scores,
             is_reference=ties,
@@ -62,8 +79,9 @@ class PairScorer:
         eps = 0.0 if self.engine.batch_invariant else self.tie_eps
         return in_tie_band(scores, threshold=self.threshold, tie_eps=eps)
 
-    def _margins(self, engine: Engine, query: TokenIds, items: Sequence[TokenIds]) -> FloatArray:
-        logits = np.asarray(engine.label_logits(query, items, self.label_tokens), np.float32)
-        if logits.shape != (len(items), 2):
-            raise EngineError(f"the engine returned logits of shape {logits.shape} for {len(items)} items")
-        return margins(logits)
+
+def _margins(label_logits: FloatArray, n_items: int) -> FloatArray:
+    logits = np.asarray(label_logits, np.float32)
+    if logits.shape != (n_items, 2):
+        raise EngineError(f"the engine returned logits of shape {logits.shape} for {n_items} items")
+    return margins(logits)

@@ -1,0 +1,40 @@
+"""Who is answered: with a token, only callers that send it as `authorization: Bearer TOKEN`; health needs none.
+
+An orchestrator's health check cannot send one, and learns nothing but whether the server answers.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+_OPEN = "/grpc.health.v1.Health/"
+
+
+class TokenInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Answers UNAUTHENTICATED to calls without the token."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}".encode()
+        self._refuse = grpc.unary_unary_rpc_method_handler(_refuse)
+
+    async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any) -> Any:
+        """Hand the call on, or refuse it."""
+        sent = dict(handler_call_details.invocation_metadata).get("authorization", "")
+        given = sent.encode() if isinstance(sent, str) else sent
+        if handler_call_details.method.startswith(_OPEN) or hmac.compare_digest(given, self._expected):
+            return await continuation(handler_call_details)
+        return self._refuse
+
+
+async def _refuse(_: Any, context: Any) -> None:
+    await context.abort(
+        grpc.StatusCode.UNAUTHENTICATED, "send the server's token as metadata: authorization: Bearer TOKEN"
+    )
+
+
+def server_credentials(certificate: Path, key: Path) -> Any:
+    """Return the credentials of a TLS server."""
+    return grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])

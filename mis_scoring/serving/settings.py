@@ -1,0 +1,90 @@
+"""How a model server is set up: plain values, checked at once. None of them changes a score.
+
+Memory grows with `max_requests` times the size of a message (texts and tokens of what is under way), and with
+`n_prefilled` times the keys of a query.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mis_scoring.core.errors import DataError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MAX_MESSAGE_BYTES = 8 * 2**20
+_LEAST_TOKEN_CHARACTERS = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """Places, limits and times of one server.
+
+    Attributes:
+        port: 0 takes a free one; the same for `metrics_port`.
+        n_tokenizers: processes that turn texts into tokens.
+        max_requests: requests and streams under way; one more is RESOURCE_EXHAUSTED.
+        max_items: of one message.
+        max_batch_tokens: requests are joined into one forward up to so many; a longer one goes alone.
+        n_prefilled: queries whose keys the engine keeps for the items to come; beyond it the oldest is computed again.
+        canary_every: forwards between two canaries.
+        start_timeout_s: of an engine; one that is not ready by then is ended and started again.
+        forward_timeout_s: an engine that takes longer hangs; its process is ended and started again.
+        stream_idle_s: a stream without items for so long is ended.
+        drain_s: how long requests under way may take once the server is to end.
+        freeze_heap: take what is loaded out of the garbage collector's sight.
+        token_file: whoever has its content is answered; None: anybody is.
+        tls_certificate: PEM, with `tls_key`; None: no TLS.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 50051
+    metrics_port: int = 9465
+    n_tokenizers: int = 1
+    max_requests: int = 256
+    max_items: int = 1000
+    max_batch_tokens: int = 8192
+    n_prefilled: int = 32
+    canary_every: int = 100
+    start_timeout_s: float = 600.0
+    forward_timeout_s: float = 120.0
+    stream_idle_s: float = 30.0
+    drain_s: float = 30.0
+    freeze_heap: bool = True
+    token_file: Path | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of bounds, all at once."""
+        if faults := [*self._number_faults(), *self._security_faults()]:
+            raise DataError("\n".join(["the settings of the model server:", *(f"  - {fault}" for fault in faults)]))
+
+    @property
+    def token(self) -> str:
+        """What a caller must know; empty: nothing."""
+        return "" if self.token_file is None else self.token_file.read_text(encoding="utf-8").strip()
+
+    def _number_faults(self) -> list[str]:
+        above_0 = ("n_tokenizers", "max_requests", "max_items", "max_batch_tokens", "n_prefilled", "canary_every")
+        times = ("start_timeout_s", "forward_timeout_s", "stream_idle_s", "drain_s")
+        return [
+            f"{name} is {getattr(self, name)!r}; it must be above 0"
+            for name in above_0 + times
+            if not getattr(self, name) > 0
+        ]
+
+    def _security_faults(self) -> list[str]:
+        faults = [
+            f"{name} {path} cannot be read"
+            for name in ("token_file", "tls_certificate", "tls_key")
+            if (path := getattr(self, name)) is not None and not path.is_file()
+        ]
+        if not faults and self.token_file is not None and len(self.token) < _LEAST_TOKEN_CHARACTERS:
+            faults.append(f"token_file {self.token_file} holds fewer than {_LEAST_TOKEN_CHARACTERS} characters")
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            faults.append("tls_certificate and tls_key belong together: give both or none")
+        if self.host not in LOOPBACK and (self.token_file is None or self.tls_certificate is None):
+            faults.append(
+                f"host is {self.host!r}, which others reach: profiles are personal data, so it needs token_file, "
+                "tls_certificate and tls_key; or bind 127.0.0.1"
+            )
+        return faults

@@ -1,0 +1,78 @@
+"""`semlabel serve`: the champion of MLflow, with the settings of the environment."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jobs.labeler.registry import PinnedLabeler, register
+from jobs.serve_labeler import server_settings, spec_of
+from jobs.settings import Settings
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.serving.client import ScoringClient
+from mis_scoring.serving.settings import ServerSettings
+from tests.ray.round_tables import write_artifact
+from tests.serving.steered_engine import ENGINE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "var", engine=ENGINE, _env_file=None)  # type: ignore[call-arg]
+
+
+@pytest.fixture
+def artifact(tmp_path: Path) -> LabelerArtifact:
+    return write_artifact(tmp_path / "artifact", tie_eps=0.25)
+
+
+def _semlabel(home: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "jobs.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SEMLABEL_HOME": str(home), "SEMLABEL_ENGINE": ENGINE, **env},
+    )
+
+
+def test_the_champion_is_served_until_it_is_told_to_end(
+    settings: Settings, artifact: LabelerArtifact, tmp_path: Path
+) -> None:
+    settings.home.mkdir()
+    register(settings, tmp_path / "artifact", alias="champion")
+    with _semlabel(settings.home, "serve", SEMLABEL_SERVE_PORT="0", SEMLABEL_SERVE_METRICS_PORT="0") as process:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        assert said["artifact_id"] == artifact.artifact_id
+        with ScoringClient(said["address"], artifact_id=artifact.artifact_id) as client:
+            query, item = artifact.prompt.render_query("nurse"), artifact.prompt.render_item("Python")
+            assert len(client.score(query, [item]).scores) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def test_a_setting_that_is_not_safe_is_said_before_anything_starts(tmp_path: Path) -> None:
+    with _semlabel(tmp_path, "serve", SEMLABEL_SERVE_HOST="0.0.0.0") as process:
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "needs token_file, tls_certificate and tls_key" in told
+
+
+def test_every_setting_of_the_server_is_one_of_the_deployment_with_the_same_default(settings: Settings) -> None:
+    assert server_settings(settings) == ServerSettings()
+
+
+def test_the_tie_rule_is_on_unless_it_is_turned_off(
+    settings: Settings, artifact: LabelerArtifact, tmp_path: Path
+) -> None:
+    pinned = PinnedLabeler(name="labeler", version="1", folder=tmp_path / "artifact", artifact=artifact)
+    spec = spec_of(settings, pinned)
+    assert spec.tie_eps == 0.25
+    assert spec_of(settings.model_copy(update={"serve_tie_rule": False}), pinned) == replace(spec, tie_eps=0.0)
