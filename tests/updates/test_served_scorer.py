@@ -1,15 +1,24 @@
 """A model server as the scorer: a request that it refuses is its member's affair, all else makes the batch wait."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from jobs.updates.make_scorer import make_scorer
 from jobs.updates.scorer import PairRequest
 from jobs.updates.served_scorer import ServedScorer
 from mis_scoring.core.errors import DataError, EngineError
+from tests.published_run import make_tables
+from tests.published_run import pins as pins_of_tables
+from tests.ray.round_tables import write_artifact
+from tests.serving.running import running_server
+from tests.serving.steered_engine import ENGINE
+from tests.world import settings_under
 
 REQUESTS = [PairRequest(query_text=f"query {number}", item_texts=("a", "bb", "ccc")) for number in range(40)]
 
@@ -74,3 +83,32 @@ def test_an_answer_of_another_scorer_or_of_another_length_is_never_taken(change:
 
     with pytest.raises(EngineError, match=said):
         ServedScorer(Client(answer), scorer_id="s").score(REQUESTS[:1])
+
+
+def test_a_real_server_answers_as_the_engine_in_the_process_does_and_for_its_artifact_alone(tmp_path: Path) -> None:
+    artifact = write_artifact(tmp_path / "artifact")
+    requests = [
+        PairRequest(
+            query_text=artifact.prompt.render_query(text),
+            item_texts=tuple(map(artifact.prompt.render_item, ("Python", "licence C", "nursing"))),
+        )
+        for text in ("a nurse", "a driver", "long " * 300)
+    ]
+    make_tables(tmp_path / "tables")
+    pins = replace(
+        pins_of_tables(tmp_path / "tables", "run"),
+        engine=ENGINE,
+        artifact_folder=str(tmp_path / "artifact"),
+        artifact_id=artifact.artifact_id,
+        scorer_id=artifact.scorer_id,
+    )
+    with running_server(artifact, tmp_path / "artifact", engine=ENGINE) as server:
+        settings = settings_under(tmp_path, updates_scorer=server.address)
+        served, here = make_scorer(settings, pins, artifact), make_scorer(settings_under(tmp_path), pins, artifact)
+        answers, expected = served.score(requests), here.score(requests)
+        assert [one.margins for one in answers] == [one.margins for one in expected]
+        assert [one.error is None for one in answers] == [one.error is None for one in expected] == [True, True, False]
+        with pytest.raises(EngineError, match="the batch waits"):
+            make_scorer(settings, replace(pins, artifact_id="another"), artifact).score(requests)
+    with pytest.raises(EngineError):
+        served.score(requests)
