@@ -38,6 +38,7 @@ class Worker:
     Attributes:
         wake: set when something waits. ending: set to end it after the batch at hand.
         unfed: when the updates came whose labels are published and not in the store yet.
+        store_away: set while the store does not answer, so that it is said once.
     """
 
     settings: Settings
@@ -48,6 +49,7 @@ class Worker:
     wake: Event
     ending: Event
     unfed: list[float] = field(default_factory=list)
+    store_away: Event = field(default_factory=Event)
 
     def run(self) -> None:
         """Work until it is told to end.
@@ -88,8 +90,11 @@ class Worker:
             feed(self.store, self.settings.tables)
         except StoreAwayError as error:
             self.metrics.failures.labels(type(error).__name__).inc()
-            log.warning("%s", error)
+            if not self.store_away.is_set():
+                log.warning("%s; labels are published, and fed when it is back", error)
+            self.store_away.set()
             return
+        self.store_away.clear()
         while self.unfed:
             self.metrics.readable_seconds.observe(time.time() - self.unfed.pop())
 
