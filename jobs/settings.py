@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     candidates_per_member: int = Field(200, ge=1, description="K")
     engine: str = "cascade"
     engine_threads: int = Field(2, ge=1)
-    engine_options: dict[str, Any] = Field({}, description="of the engine besides, as JSON: `sglang` has some")
+    engine_options: dict[str, Any] = Field({}, description="of the engine, as JSON: `sglang` and `prefill` have some")
     n_engines: int = Field(1, ge=1, description="engines that score at a time")
     gpus_per_engine: float = Field(0.0, ge=0, description="a fraction such as 0.5 puts several on one GPU")
 

@@ -1,4 +1,4 @@
-"""Labels per second of SGLang on this GPU, beside what the chip allows: `python -m mis_scoring.bench_gpu`.
+"""Labels per second of the engines on this GPU, beside what the chip allows: `python -m mis_scoring.bench_gpu`.
 
 Random weights of the paper's shapes, its queries, N items a request. An engine starts once for all cells of a method; a
 cell runs until `--seconds` of steady state are over, `--repeats` times, and the median counts. Beside each rate stand
@@ -8,6 +8,7 @@ a large copy reach on the same chip in the same minute.
 
 import argparse
 import fcntl
+import gc
 import json
 import statistics
 import subprocess
@@ -24,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from mis_scoring.bench_engines import ClosableEngine, make_engines, process_group
 from mis_scoring.bench_shapes import SHAPES, cost_of, draw_query_lengths, write_random_model
 from mis_scoring.core.labels import LabelTokens, TokenIds
-from mis_scoring.engines.sglang import SGLangEngine
 
 LABELS = LabelTokens(yes=9_693, no=2_753)
 N_REQUESTS = 400
@@ -41,6 +42,8 @@ class Cell:
         tflops: useful operations, 10^12 a second; tflops_share: of a large matrix product here.
         gbytes_s: the least that must pass the memory, 10^9 a second; gbytes_share: of a large copy here.
         gpu_busy: nvidia-smi's utilisation; host_cores: CPU of the engines' processes.
+        sm_mhz: the SMs' clock, which falls where power is what limits; joules_per_label: power over the rate.
+        fingerprint: of the first engine.
     """
 
     shape: str
@@ -62,7 +65,10 @@ class Cell:
     p99_ms: float
     gpu_busy: float
     gpu_watt: float
+    sm_mhz: float
+    joules_per_label: float
     host_cores: float
+    fingerprint: dict[str, str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,39 +119,46 @@ def _release_memory() -> None:
 
 def measure(folder: Path, shape: str, plan: dict[str, Any], options: argparse.Namespace) -> Iterator[Cell]:
     """Yield the cells of one plan: a method, a number of engines, with MPS or not."""
-    settings = {"method": plan["method"], "mps": plan["mps"], **json.loads(options.options)}
-    if plan["n_engines"] > 1:
-        settings |= {"memory_share": 0.8 / plan["n_engines"]}
-    engines = [SGLangEngine(folder, **settings) for _ in range(plan["n_engines"])]
+    calibration = draw_requests(50, 24, options.query_tokens)
+    engines = make_engines(folder, plan, json.loads(options.options), calibration, LABELS)
+    fingerprint = dict(engines[0].fingerprint)
     try:
         for n_items, item_tokens in plan["cells"]:
-            requests = draw_requests(n_items, item_tokens)
+            requests = draw_requests(n_items, item_tokens, options.query_tokens)
             with alone(options.lock):
                 limits = chip_limits()
                 _release_memory()
                 runs = [_run(engines, requests, options.seconds) for _ in range(options.repeats)]
-            yield _cell(shape, plan, (n_items, item_tokens), runs, requests, limits)
+            yield _cell(shape, plan, (n_items, item_tokens), runs, requests, limits, fingerprint)
     finally:
-        for engine in engines:
-            engine.close()
+        while engines:
+            engines.pop().close()
+        gc.collect()  # an engine in this process holds its memory for as long as it is known
+        _release_memory()
 
 
-def draw_requests(n_items: int, item_tokens: int) -> list[tuple[TokenIds, list[TokenIds]]]:
-    """Return requests of random tokens."""
+def draw_requests(
+    n_items: int, item_tokens: int, query_tokens: int | None = None
+) -> list[tuple[TokenIds, list[TokenIds]]]:
+    """Return requests of random tokens: one token over and over needs less power, and would read too fast.
+
+    Args:
+        query_tokens: of every query; None: the paper's lengths.
+    """
     draw = np.random.default_rng(n_items)
+    lengths = [query_tokens] * N_REQUESTS if query_tokens else draw_query_lengths(N_REQUESTS, seed=n_items)
     return [
-        (draw.integers(0, 9_000, n).tolist(), draw.integers(0, 9_000, (n_items, item_tokens)).tolist())
-        for n in draw_query_lengths(N_REQUESTS, seed=n_items)
+        (draw.integers(0, 9_000, n).tolist(), draw.integers(0, 9_000, (n_items, item_tokens)).tolist()) for n in lengths
     ]
 
 
-def _run(engines: Sequence[SGLangEngine], requests: Sequence[Any], seconds: float) -> dict[str, Any]:
+def _run(engines: Sequence[ClosableEngine], requests: Sequence[Any], seconds: float) -> dict[str, Any]:
     """Keep the engines busy and count what ends between two moments."""
     ended: list[tuple[float, float, int]] = []
     is_over = threading.Event()
     numbers = iter(range(10**9))
 
-    def ask(engine: SGLangEngine) -> None:
+    def ask(engine: ClosableEngine) -> None:
         while not is_over.is_set():
             number = next(numbers) % len(requests)
             started = time.perf_counter()
@@ -176,6 +189,7 @@ def _cell(
     runs: Sequence[dict[str, Any]],
     requests: Sequence[Any],
     limits: dict[str, Any],
+    fingerprint: dict[str, str],
 ) -> Cell:
     n_items, item_tokens = sizes
     rates = [len(run["inside"]) * n_items / run["seconds"] for run in runs]
@@ -206,14 +220,18 @@ def _cell(
         p99_ms=1e3 * latency[int(0.99 * len(latency))],
         gpu_busy=run["gpu_busy"],
         gpu_watt=run["gpu_watt"],
+        sm_mhz=run["sm_mhz"],
+        joules_per_label=run["gpu_watt"] / statistics.median_low(rates),
         host_cores=run["host_cores"],
+        fingerprint=fingerprint,
     )
 
 
 @contextmanager
-def _watched(engines: Sequence[SGLangEngine]) -> Iterator[dict[str, float]]:
+def _watched(engines: Sequence[ClosableEngine]) -> Iterator[dict[str, float]]:
     """Fill in, when the block ends, how busy the GPU and the engines' processes were."""
-    query = ["nvidia-smi", "--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader,nounits", "-lms", "250"]
+    asked = "--query-gpu=utilization.gpu,power.draw,clocks.sm"
+    query = ["nvidia-smi", asked, "--format=csv,noheader,nounits", "-lms", "250"]
     watched: dict[str, float] = {}
     with subprocess.Popen(query, stdout=subprocess.PIPE, text=True) as watcher:
         before, started = _cpu_s(engines), time.perf_counter()
@@ -223,14 +241,15 @@ def _watched(engines: Sequence[SGLangEngine]) -> Iterator[dict[str, float]]:
             watched["host_cores"] = (_cpu_s(engines) - before) / (time.perf_counter() - started)
             watcher.terminate()
         assert watcher.stdout is not None
-        seen = [line.split(",") for line in watcher.stdout.read().splitlines() if line.count(",") == 1]
+        seen = [line.split(",") for line in watcher.stdout.read().splitlines() if line.count(",") == 2]
     watched["gpu_busy"] = statistics.mean(float(line[0]) for line in seen) / 100
     watched["gpu_watt"] = statistics.mean(float(line[1]) for line in seen)
+    watched["sm_mhz"] = statistics.mean(float(line[2]) for line in seen)
 
 
-def _cpu_s(engines: Sequence[SGLangEngine]) -> float:
+def _cpu_s(engines: Sequence[ClosableEngine]) -> float:
     """CPU seconds of all processes in the engines' groups so far."""
-    groups = {engine.pid for engine in engines}
+    groups = {process_group(engine) for engine in engines}
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -263,7 +282,7 @@ def as_line(cell: Cell) -> str:
         f"{cell.shape} | {cell.method} | {engines} | {cell.n_items} x {cell.item_tokens} | {cell.labels_per_s:.0f} | "
         f"{cell.spread:.0%} | {cell.tflops:.0f} ({cell.tflops_share:.0%}) | {cell.gbytes_s:.0f} "
         f"({cell.gbytes_share:.0%}) | {cell.p50_ms:.0f}, {cell.p99_ms:.0f} | {cell.gpu_busy:.0%}, "
-        f"{cell.gpu_watt:.0f} W | {cell.host_cores:.1f}"
+        f"{cell.gpu_watt:.0f} W, {cell.sm_mhz:.0f} MHz, {1e3 * cell.joules_per_label:.0f} mJ | {cell.host_cores:.1f}"
     )
 
 
@@ -285,11 +304,12 @@ def _plan(text: str) -> dict[str, Any]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench_gpu", description=__doc__.splitlines()[0])
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
-    plans = ["mis:1:-:200x24,1x24", "single_cached:1:-:200x24", "mis:2:-:200x24", "mis:2:mps:200x24"]
+    plans = ["mis:1:-:200x24", "prefill:1:-:200x24", "prefill-fp8-mlp:1:-:200x24", "prefill-fp8-all:1:-:200x24"]
     parser.add_argument(
         "--plans", nargs="+", type=_plan, default=[_plan(p) for p in plans], help="METHOD:N:mps|-:NxL,.."
     )
-    parser.add_argument("--options", default="{}", help="of the engines, as JSON")
+    parser.add_argument("--options", default="{}", help='of the engines, as JSON: {"sglang": {..}, "prefill": {..}}')
+    parser.add_argument("--query-tokens", type=int, help="of every query; default: the paper's log-normal lengths")
     parser.add_argument("--seconds", type=float, default=10.0, help="of a run; default %(default)s")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--lock", type=Path, help="several benches measure in turns, and start their engines meanwhile")

@@ -76,9 +76,14 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
     from mis_scoring.ray_data.session import ray_session
     from mis_scoring.ray_data.summary import prepare_folder, summarise
 
-    engine_options = {"mps": options.mps, "memory_share": 0.8 / options.engines, **json.loads(options.options)}
+    engine_options = {"memory_share": 0.8 / options.engines} | ({"mps": options.mps} if options.mps else {})
     spec = ScoreSpec.of_model(
-        folder, prompt=PLAIN, answers=ANSWERS, engine="sglang", engine_options=engine_options, tie_eps=options.tie_eps
+        folder,
+        prompt=PLAIN,
+        answers=ANSWERS,
+        engine=options.engine,
+        engine_options=engine_options | json.loads(options.options),
+        tie_eps=options.tie_eps,
     )
     placement = Placement(
         n_engines=options.engines,
@@ -99,6 +104,7 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
         options.rows_per_block * options.items * (len(inner) - 1) / (inner[-1] - inner[0]) if len(inner) > 2 else None
     )
     return {
+        "engine": options.engine,
         "engines": options.engines,
         "mps": options.mps,
         "start_s": round(ready - started, 2),
@@ -115,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--members", type=int, default=1_500)
     parser.add_argument("--items", type=int, default=200)
     parser.add_argument("--item-tokens", type=int, default=24)
+    parser.add_argument("--engine", choices=["sglang", "prefill"], default="sglang")
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--mps", action="store_true")
     parser.add_argument("--options", default="{}", help="of the engines, as JSON")

@@ -71,6 +71,7 @@ def _checks(settings: Settings, version: str, registered_id: str, limits: GateLi
         registered_id=registered_id,
         engine_name=settings.engine,
         threads=settings.engine_threads,
+        engine_options=settings.engine_options,
         limits=limits,
         flips=flips_between(settings, champion_of(settings), labeler),
     )

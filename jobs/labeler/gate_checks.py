@@ -6,7 +6,7 @@ wrong (canary, packing, speed, the paths' agreement) is measured here and now on
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Gated:
 
     Attributes:
         registered_id: the digest under which the version was registered.
+        engine_options: as a refresh's; an artifact in fp8 needs its quantisation named there.
         flips: how its labels differ from the champion's, or why that is not known.
     """
 
@@ -45,11 +46,18 @@ class Gated:
     threads: int
     limits: GateLimits
     flips: Mapping[str, Any]
+    engine_options: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def spec(self) -> ScoreSpec:
         """What the score stage of a refresh would run."""
-        return ScoreSpec.of(self.artifact, self.folder, engine=self.engine_name, engine_threads=self.threads)
+        return ScoreSpec.of(
+            self.artifact,
+            self.folder,
+            engine=self.engine_name,
+            engine_threads=self.threads,
+            engine_options=self.engine_options,
+        )
 
     @cached_property
     def engines(self) -> tuple[Engine, Engine]:

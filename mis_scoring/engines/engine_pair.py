@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mis_scoring.core.engine import Engine
 from mis_scoring.core.errors import DataError
-from mis_scoring.engines.score_spec import ScoreSpec
+from mis_scoring.engines.score_spec import GPU_ENGINES, ScoreSpec
 
 EnginePair = tuple[Engine, Engine]
 
@@ -27,7 +27,8 @@ def load_engines(name: str, folder: Path, *, threads: int, options: Mapping[str,
     """Return engine and reference of a checkpoint folder.
 
     `module:function` names an own factory: called with the folder, `threads` and the options, it returns both. The
-    reference of SGLang is torch on the same GPU, in the same dtype: another code, and a pair's bits depend on it alone.
+    reference of an engine on a GPU is torch on the same one, in the same dtype: another code, and a pair's bits depend
+    on it alone.
 
     Raises:
         DataError: there is no such engine, or it has no such option.
@@ -39,7 +40,7 @@ def load_engines(name: str, folder: Path, *, threads: int, options: Mapping[str,
     from mis_scoring.engines.registry import make_engine
 
     engine = make_engine(name, folder, threads=threads, **(options or {}))
-    if name == "sglang":
+    if name in GPU_ENGINES and engine.fingerprint["device"] != "cpu":
         dtype = engine.fingerprint["dtype"]
         return engine, ReferenceEngine(folder, threads=threads, device="cuda", dtype=dtype)
     return engine, ReferenceEngine(folder, threads=threads)

@@ -22,7 +22,7 @@ def visible_device() -> str:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and not visible.strip():
         raise MissingRequirementError(
-            "engine 'sglang' has no GPU: CUDA_VISIBLE_DEVICES is empty, as Ray leaves it for an actor without GPUs; "
+            "the engine has no GPU: CUDA_VISIBLE_DEVICES is empty, as Ray leaves it for an actor without GPUs; "
             "set gpus_per_engine to 1, or to 0.5 for two engines a GPU"
         )
     return (visible or "0").split(",")[0].strip()

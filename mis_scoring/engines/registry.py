@@ -41,6 +41,12 @@ def _dense(checkpoint_dir: Path, **settings: Any) -> Engine:
     return DenseEngine(checkpoint_dir, **settings)
 
 
+def _prefill(checkpoint_dir: Path, **settings: Any) -> Engine:
+    from mis_scoring.engines.prefill.engine import PrefillEngine
+
+    return PrefillEngine(checkpoint_dir, **settings)
+
+
 def _single(checkpoint_dir: Path, **settings: Any) -> Engine:
     from mis_scoring.engines.single import SingleItemEngine
 
@@ -56,6 +62,7 @@ def _sglang(checkpoint_dir: Path, **settings: Any) -> Engine:
 _MAKERS: dict[str, Callable[..., Engine]] = {
     "cascade": _cascade,
     "dense": _dense,
+    "prefill": _prefill,
     "sglang": _sglang,
     "single": _single,
 }

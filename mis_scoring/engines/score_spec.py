@@ -13,7 +13,15 @@ from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.prompt import PromptLayout
 from mis_scoring.core.tokenizer import PromptTokenizer
 
-_ENGINE_DTYPES = {"cascade": "float32", "dense": "float32", "single": "float32", "sglang": "bfloat16"}
+_ENGINE_DTYPES = {
+    "cascade": "float32",
+    "dense": "float32",
+    "prefill": "bfloat16",
+    "single": "float32",
+    "sglang": "bfloat16",
+}
+GPU_ENGINES = ("prefill", "sglang")
+_NO_QUANTISATION = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +31,8 @@ class ScoreSpec:
     Attributes:
         artifact_folder: checkpoint and tokenizer, at the same path wherever an actor runs.
         engine: a name of `mis_scoring.engines.registry`, or `module:function` (see `engine_pair`).
-        engine_options: of its constructor besides `threads`, by name; none of them may change a score but `dtype`.
+        engine_options: of its constructor besides `threads`, by name; none of them may change a score but `dtype` and
+            `quantisation`.
         threshold: the cut that the tie rule watches.
         tie_eps: 0 turns the tie rule off.
     """
@@ -51,7 +60,7 @@ class ScoreSpec:
         """Return the stage of an artifact that lies in a folder.
 
         Raises:
-            DataError: the engine computes in another dtype than the artifact's scores are defined in.
+            DataError: the engine computes in another dtype or quantisation than the artifact's scores are defined in.
         """
         options = dict(engine_options or {})
         require_profile(artifact, engine, options)
@@ -92,6 +101,7 @@ class ScoreSpec:
             "prompt": dict(vars(prompt)),
             "label_tokens": {"yes": answers[0], "no": answers[1]},
             "dtype": engine_dtype(engine, options) or engine,
+            **({"quantisation": options["quantisation"]} if engine_quantisation(options) != _NO_QUANTISATION else {}),
             "digests": {file.name: file_digest(file) for file in files},
         }
         return cls(
@@ -133,12 +143,23 @@ def engine_dtype(engine: str, options: Mapping[str, Any]) -> str | None:
     return dtype
 
 
+def engine_quantisation(options: Mapping[str, Any]) -> str:
+    """Return how an engine's weights are quantised."""
+    return str(options.get("quantisation", _NO_QUANTISATION))
+
+
 def require_profile(artifact: LabelerArtifact, engine: str, options: Mapping[str, Any]) -> None:
-    """Refuse an engine that computes other scores than the artifact's: the dtype is part of `scorer_id`.
+    """Refuse an engine that computes other scores than the artifact's: dtype and quantisation are part of `scorer_id`.
 
     Raises:
-        DataError: names both dtypes and what to do.
+        DataError: names both and what to do.
     """
+    asked, defined = engine_quantisation(options), artifact.numeric_profile["quantisation"]
+    if ":" not in engine and asked != defined:
+        raise DataError(
+            f"engine {engine!r} is asked for quantisation {asked!r}, but artifact {artifact.name!r} has scores of "
+            f"{defined!r}: they would be another scorer's. Its option `quantisation` must be the artifact's"
+        )
     ours, theirs = engine_dtype(engine, options), artifact.numeric_profile["dtype"]
     if ours not in (None, theirs):
         raise DataError(

@@ -13,6 +13,7 @@ from typing import Any
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.layouts import chat_layout
 from mis_scoring.core.prompt import PromptLayout
+from mis_scoring.engines.score_spec import GPU_ENGINES
 
 PROFILES = ("Nurse for ten years. Holds a driving licence of class C.", "Taught mathematics; finished a PhD in 2019.")
 QUALIFICATIONS = ("provide nursing care", "drive trucks", "teach mathematics", "file tax returns")
@@ -22,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Score every qualification for every profile and print a line a pair."""
     options = _parser().parse_args(arguments)
     layout, changes = prompt_of(options.model)
-    if options.engine == "sglang":
+    if options.engine in GPU_ENGINES:
         changes |= {"gpus_per_engine": 1.0}
 
     import ray.data

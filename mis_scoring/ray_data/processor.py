@@ -16,7 +16,7 @@ from ray.llm._internal.batch.processor import ProcessorBuilder
 
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.prompt import PromptLayout
-from mis_scoring.engines.score_spec import ScoreSpec
+from mis_scoring.engines.score_spec import GPU_ENGINES, ScoreSpec
 from mis_scoring.ray_data.processor_stages import ScoreStage, TokenizeStage
 
 
@@ -28,7 +28,9 @@ class SGLangScoreProcessorConfig(ProcessorConfig):
     answers: tuple[str, str] | None = Field(None, description="YES and NO, each one token at the answer position")
     engine: str = Field("cascade", description="a name of mis_scoring.engines.registry, or module:function")
     engine_threads: int = Field(2, ge=1)
-    engine_options: dict[str, Any] = Field({}, description="of the engine, as those of SGLangSettings")
+    engine_options: dict[str, Any] = Field(
+        {}, description="of the engine, as those of SGLangSettings and PrefillSettings"
+    )
     engines: tuple[str, ...] = Field((), description="named engines to be a client of; empty: the stage owns its own")
     gpus_per_engine: float = Field(0.0, ge=0)
     cpus_per_actor: float = Field(0.2, gt=0)
@@ -56,8 +58,9 @@ class SGLangScoreProcessorConfig(ProcessorConfig):
     def _is_whole(self) -> Self:
         if (self.prompt is None) != (self.answers is None):
             raise ValueError("prompt and answers belong together: give both for a plain model, none for an artifact")
-        if self.engine == "sglang" and not self.engines and self.gpus_per_engine == 0:
-            raise ValueError("engine 'sglang' needs gpus_per_engine: 1, or 0.5 for two engines a GPU")
+        is_on_cpu = self.engine_options.get("device") == "cpu"
+        if self.engine in GPU_ENGINES and not is_on_cpu and not self.engines and self.gpus_per_engine == 0:
+            raise ValueError(f"engine {self.engine!r} needs gpus_per_engine: 1, or 0.5 for two engines a GPU")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Tests of the real engine, on a machine with a GPU and SGLang: `python -m pytest tests/gpu` (docs/gpu.md)."""
+"""Tests of the real engines, on a machine with a GPU: `python -m pytest tests/gpu` (docs/gpu.md); SGLang's need it."""
 
 import importlib.util
 import os
@@ -20,9 +20,9 @@ LABELER = Path(__file__).resolve().parents[2] / "labelers" / "esco-small"
 SMALL = {"max_total_tokens": 40_000, "max_request_tokens": 20_000, "memory_share": 0.3}
 
 
-def missing() -> str:
-    """What the tests of this folder lack here; empty: nothing."""
-    if importlib.util.find_spec("sglang") is None:
+def missing(test: Path) -> str:
+    """What a file of this folder lacks here; empty: nothing."""
+    if not test.name.startswith("test_prefill") and importlib.util.find_spec("sglang") is None:
         return "SGLang is not installed"
     import torch
 
@@ -31,10 +31,10 @@ def missing() -> str:
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     here = [item for item in items if Path(__file__).parent in item.path.parents]
-    reason = missing() if here else ""
+    reasons = {path: missing(path) for path in {item.path for item in here}}
     for item in here:
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=f"needs a GPU and SGLang: {reason}"))
+        if reasons[item.path]:
+            item.add_marker(pytest.mark.skip(reason=f"needs a GPU, and SGLang for its own: {reasons[item.path]}"))
 
 
 @pytest.fixture(scope="session")

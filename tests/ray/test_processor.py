@@ -99,7 +99,11 @@ def test_the_example_prints_a_score_for_each_pair(tmp_path: Path, capsys: pytest
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"engine": "sglang"}, "gpus_per_engine"), ({"prompt": LAYOUT}, "belong together")],
+    [
+        ({"engine": "sglang"}, "gpus_per_engine"),
+        ({"engine": "prefill"}, "engine .prefill. needs gpus_per_engine"),
+        ({"prompt": LAYOUT}, "belong together"),
+    ],
 )
 def test_a_config_that_cannot_work_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match=message):
