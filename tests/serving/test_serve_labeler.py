@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,14 +40,19 @@ def artifact(tmp_path: Path) -> LabelerArtifact:
     return write_artifact(tmp_path / "artifact", tie_eps=TIE_EPS)
 
 
-def _semlabel(home: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+@contextmanager
+def _semlabel(home: Path, *arguments: str, **env: str) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
         [sys.executable, "-m", "jobs.cli", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SEMLABEL_HOME": str(home), "SEMLABEL_ENGINE": ENGINE, **env},
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _expected(
