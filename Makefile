@@ -33,11 +33,11 @@ test: setup lint ## All checks that need no GPU
 	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 20 to 35 minutes on 2 cores."
 	@$(MAKE) --no-print-directory --jobs=2 test-whole test-parts
 
-test-whole: # whole runs through the command line and Airflow
-	@$(BIN)/python -m pytest tests/e2e tests/dags
+test-whole: # whole runs through the command line and Airflow; Ray, the servers
+	@$(BIN)/python -m pytest tests/e2e tests/dags tests/serving tests/ray
 
 test-parts:
-	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/serving tests/ray tests/spark
+	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/spark
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

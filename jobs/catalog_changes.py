@@ -12,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from jobs.errors import MissingRequirementError
-from jobs.rules.catalog import EntryChange, EntryState, entry_changes, opens_no_slot
+from jobs.rules.catalog import EntryChange, EntryState, by_what_matters, entry_changes, opens_no_slot
 from jobs.table_path import table_path
 from schemas.catalog import CATALOG
 
@@ -27,7 +27,7 @@ class ChangedEntry(NamedTuple):
 
 
 def changed_entries(root: Path, then: int, now: int) -> list[ChangedEntry]:
-    """Return the entries that differ between two Delta versions of `catalog`, by id.
+    """Return the entries that differ between two Delta versions of `catalog`, by kind of change, text and id.
 
     Raises:
         MissingRequirementError: a version can't be read any more.
@@ -37,7 +37,7 @@ def changed_entries(root: Path, then: int, now: int) -> list[ChangedEntry]:
         before, after = _state(row, "then"), _state(row, "now")
         if changes := entry_changes(before, after):
             found.append(ChangedEntry(row["qualification_id"], changes, before, after))
-    return found
+    return sorted(found, key=lambda entry: by_what_matters(entry.changes, entry.then, entry.now))
 
 
 def retired_only_since(root: Path, versions: Iterable[int], now: int) -> list[int]:

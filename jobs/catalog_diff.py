@@ -26,7 +26,7 @@ def catalog_diff(settings: Settings, then: str | None = None, now: str | None = 
             version of the run that was published last, and the table as it is.
     Returns:
         then, now: delta_version and catalog_version of each; counts by change; entries, each with its changes and both
-        texts and categories; moved: members and candidates by the newest plan for `now`, None where there is none.
+        texts and categories; moved: members and candidates by a plan for `now`, None where there is none.
     Raises:
         MissingRequirementError: there is no such version, or it can't be read any more.
     """
@@ -78,12 +78,16 @@ def _published(settings: Settings) -> int:
 
 
 def _moved(settings: Settings, catalog_version: str) -> dict[str, Any] | None:
-    """Return run_id, members, came_in and dropped_out of the newest plan that pinned this content."""
+    """Return run_id, members, came_in and dropped_out of the plan of this content that moved most members.
+
+    The first plan of a catalog moves candidates; those after its backfill find them moved.
+    """
     if not table_exists(settings.tables, RUNS):
         return None
     pinned = f"%{json.dumps(catalog_version)}%"
     sql = f"""
         SELECT d.run_id, d.payload FROM runs d JOIN runs p ON p.run_id = d.run_id AND p.event = '{PINNED}'
-        WHERE d.event = 'plan_refresh' AND p.payload LIKE {literal(pinned)} ORDER BY d.at DESC LIMIT 1"""
+        WHERE d.event = 'plan_refresh' AND p.payload LIKE {literal(pinned)} ORDER BY d.at DESC"""
     rows = query(settings.tables, sql, RUNS)
-    return {"run_id": rows[0]["run_id"], **json.loads(rows[0]["payload"])["moved"]} if rows else None
+    plans = [{"run_id": row["run_id"], **json.loads(row["payload"])["moved"]} for row in rows]
+    return max(plans, key=lambda plan: plan["members"], default=None)

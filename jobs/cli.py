@@ -6,7 +6,6 @@ Every reading command has --json: one document on stdout, logs on stderr. Exit c
 
 import sys
 import traceback
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +13,26 @@ import typer
 from pydantic import ValidationError
 
 from jobs.audit.cli import app as audit_app
-from jobs.command_output import AsJson, emit
+from jobs.command_output import AsJson, confirm_replacing, emit, time_option
 from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
-from jobs.settings import Settings
+from jobs.settings import Settings, faults_of
 from jobs.undo_cli import add_commands as add_undo_commands
 
 app = typer.Typer(
     help="Keep LLM-made labels of a population fresh, cheap, explainable and right.",
+    epilog="First: semlabel sample (or load), semlabel refresh; then semlabel runs, semlabel audit. Exit codes: 0 "
+    "done, 1 a check did not hold, 2 wrong usage, 3 bad input, 4 something needed is missing, 5 an engine failed.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+_KINDS = (
+    "weekly_full: everyone; daily_incremental: whose profile changed; catalog_backfill: whom a new catalog concerns."
+)
+_FILE = "CSV with a header, or Parquet, a file or a folder, with the columns"
+_CANDIDATES = "How many candidates to retrieve for each member (K); unset: SEMLABEL_CANDIDATES_PER_MEMBER."
+
 app.add_typer(audit_app)
 app.add_typer(labeler_app, name="labeler")
 app.add_typer(deployment_app, name="deployment")
@@ -58,8 +65,11 @@ def sample(
     ] = False,
 ) -> None:
     """Write a sample: the ESCO catalog, generated profiles and their known answers; register the bundled labeler."""
+    from jobs.domain import own_rows
     from jobs.update_sample import update_sample_catalog
-    from jobs.write_sample import has_upstream_tables, holds_own_data, write_sample
+    from jobs.write_sample import has_upstream_tables, write_sample
+    from schemas.catalog import CATALOG
+    from schemas.profiles import PROFILES
 
     settings = Settings()
     if catalog_update:
@@ -67,45 +77,53 @@ def sample(
         return
     if if_missing and has_upstream_tables(settings):
         return
-    if holds_own_data(settings) and not yes:
-        typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
+    if not yes:
+        confirm_replacing(settings.tables, own_rows(settings.tables, (PROFILES, CATALOG)))
     emit(False, write_sample(settings, n_members=members, full_catalog=full_catalog, seed=seed))
 
 
 @app.command()
 def load(
-    profiles: Annotated[Path | None, typer.Option(exists=True, help="CSV or Parquet file or folder.")] = None,
-    catalog: Annotated[Path | None, typer.Option(exists=True, help="CSV or Parquet file or folder.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="The files are the whole table.")] = False,
-    upsert: Annotated[bool, typer.Option("--upsert", help="The files add and change rows.")] = False,
+    profiles: Annotated[Path | None, typer.Option(exists=True, help=f"{_FILE}: member_id, profile_text.")] = None,
+    catalog: Annotated[
+        Path | None, typer.Option(exists=True, help=f"{_FILE}: qualification_id, category, text.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Each file is its whole table, from now on.")] = False,
+    upsert: Annotated[bool, typer.Option("--upsert", help="The files add and change rows; others stay.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace tables that are no sample without asking.")] = False,
 ) -> None:
-    """Load own profiles and catalog; all faults of the files are listed at once and nothing is written."""
+    """Load own profiles and catalog; where the files have faults, all are listed at once and nothing is written."""
+    from jobs.domain import own_rows
     from jobs.load_data import load_data
-    from jobs.write_sample import holds_own_data
+    from schemas.catalog import CATALOG
+    from schemas.profiles import PROFILES
 
     if replace == upsert:
         raise typer.BadParameter("say --replace or --upsert", param_hint="--replace/--upsert")
     if profiles is None and catalog is None:
         raise typer.BadParameter("name --profiles, --catalog or both", param_hint="--profiles/--catalog")
     settings = Settings()
-    if replace and holds_own_data(settings) and not yes:
-        typer.confirm(f"{settings.tables} holds data that is no sample. Replace it?", abort=True)
-    emit(False, load_data(settings, profiles=profiles, catalog=catalog, is_upsert=upsert))
+    replaced = [table for table, path in ((PROFILES, profiles), (CATALOG, catalog)) if replace and path is not None]
+
+    def agree() -> None:
+        if not yes:
+            confirm_replacing(settings.tables, own_rows(settings.tables, replaced))
+
+    emit(False, load_data(settings, profiles=profiles, catalog=catalog, is_upsert=upsert, agree=agree))
 
 
 @app.command()
 def refresh(
-    kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
-    candidates: Annotated[int | None, typer.Option(min=1, help="K, for this run.")] = None,
+    kind: Annotated[str, typer.Argument(help=_KINDS)] = "weekly_full",
+    candidates: Annotated[int | None, typer.Option(min=1, help=_CANDIDATES)] = None,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Score every pair anew, in a new generation of judgments.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a refresh through Airflow in the foreground, and end with its summary."""
+    """Run a refresh through Airflow in the foreground, and end with its summary; exit code 1 where a task failed."""
     from jobs.refresh import run_refresh
-    from jobs.render import print_report
+    from jobs.render_report import print_report
 
     changes = {} if candidates is None else {"candidates_per_member": candidates}
     settings = Settings().model_copy(update=changes)
@@ -115,8 +133,8 @@ def refresh(
 
 @app.command()
 def plan(
-    kind: Annotated[str, typer.Argument(help="weekly_full, daily_incremental or catalog_backfill.")] = "weekly_full",
-    candidates: Annotated[int | None, typer.Option(min=1, help="K, for this plan.")] = None,
+    kind: Annotated[str, typer.Argument(help=_KINDS)] = "weekly_full",
+    candidates: Annotated[int | None, typer.Option(min=1, help=_CANDIDATES)] = None,
     recompute: Annotated[bool, typer.Option("--recompute", help="As if every pair were scored anew.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -159,7 +177,7 @@ def job(
     if name not in JOBS:
         raise typer.BadParameter(f"no job {name!r}; there are {', '.join(JOBS)}", param_hint="NAME")
     parameters = {key: value for key, _, value in (pair.partition("=") for pair in values or [])}
-    since = None if triggered_at is None else datetime.fromisoformat(triggered_at)
+    since = time_option(triggered_at, "--triggered-at")
     try:
         emit(True, run_job(name, parameters, Settings(), attempt=attempt, triggered_at=since))
     except SemlabelError as error:
@@ -169,8 +187,8 @@ def job(
 
 @app.command()
 def runs(
-    run_id: Annotated[str | None, typer.Argument(help="One run, whole.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many runs.")] = 20,
+    run_id: Annotated[str | None, typer.Argument(help="Show this run alone: its pins, and what each step did.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many runs to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the runs, newest first, and the holds that stand; or show one run."""
@@ -285,7 +303,7 @@ def main() -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(exit_code_of(error))
     except ValidationError as error:  # a setting from the environment
-        sys.stderr.write(f"settings: {error}\n")
+        sys.stderr.write("".join(f"{fault}\n" for fault in faults_of(error)))
         sys.exit(2)
     except Exception:  # a lost connection, a full disk: told apart from ours, since a task tries it again
         traceback.print_exc()

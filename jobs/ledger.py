@@ -13,16 +13,15 @@ from typing import Any
 
 from jobs.append_row import append_row
 from jobs.pins import PINNED, Pins
+from jobs.rules.run_state import APPROVED as APPROVED
+from jobs.rules.run_state import FAILED as FAILED
+from jobs.rules.run_state import HELD as HELD
+from jobs.rules.run_state import PLANNED as PLANNED
+from jobs.rules.run_state import PUBLISHED as PUBLISHED
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
 from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
-
-PUBLISHED = "published"
-HELD = "held"
-APPROVED = "approved"
-PLANNED = "planned"  # and no more was meant
-FAILED = "failed"
 
 
 def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any], *, attempt: int = 1) -> None:

@@ -4,7 +4,7 @@ A row that is merely unusable (an empty text) is loaded: runs set it aside and g
 wrong, or that names a row twice, is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.domain import OWN_DATA, set_domain
 from jobs.errors import FaultsError
+from jobs.foreground_session import foreground_session
+from jobs.own_files import csv_files, file_faults
 from jobs.rendering import text_hash
 from jobs.settings import Settings
-from jobs.spark_session import spark_session
 from jobs.table_admin import create_missing
 from jobs.table_path import table_path
 from jobs.tables import check
@@ -27,31 +28,46 @@ from schemas.profiles import PROFILES
 from schemas.reference import REFERENCE
 from schemas.table import Table
 
-# what a file must have; the other columns of a table have a default
-REQUIRED = {"profiles": ("member_id", "profile_text"), "catalog": ("qualification_id", "category", "text")}
 _SHOWN = 5
 
 
-def load_data(settings: Settings, *, profiles: Path | None, catalog: Path | None, is_upsert: bool) -> dict[str, Any]:
+def load_data(
+    settings: Settings,
+    *,
+    profiles: Path | None,
+    catalog: Path | None,
+    is_upsert: bool,
+    agree: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
     """Load the files that are given, on a session of its own; see `load_files`."""
     files = {PROFILES: profiles, CATALOG: catalog}
     given = {table: path for table, path in files.items() if path is not None}
-    with spark_session(settings, "load") as spark:
-        return load_files(spark, settings, given, is_upsert=is_upsert)
+    with foreground_session(settings, "load") as spark:
+        return load_files(spark, settings, given, is_upsert=is_upsert, agree=agree)
 
 
 def load_files(
-    spark: SparkSession, settings: Settings, files: Mapping[Table, Path], *, is_upsert: bool
+    spark: SparkSession,
+    settings: Settings,
+    files: Mapping[Table, Path],
+    *,
+    is_upsert: bool,
+    agree: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Replace the tables by their files, or add and change rows.
 
+    Args:
+        agree: called when the files are right and nothing is written yet; it raises to leave all as it is.
     Raises:
         FaultsError: all faults of all files; nothing was written.
     """
-    rows = {table: _read_file(spark, path) for table, path in files.items()}
-    faults = [f"{files[table]}: {fault}" for table, frame in rows.items() for fault in faults_of(frame, table)]
-    if faults:
-        raise FaultsError("load", faults)
+    faults = {table: file_faults(path, table) for table, path in files.items()}
+    rows = {table: _read_file(spark, path) for table, path in files.items() if not faults[table]}
+    for table, frame in rows.items():
+        faults[table] = [f"{files[table]}: {fault}" for fault in value_faults(frame, table)]
+    if any(faults.values()):
+        raise FaultsError("load", [fault for of_table in faults.values() for fault in of_table])
+    agree()
     create_missing(settings.tables, *UPSTREAM_TABLES)
     for table, frame in rows.items():
         _write(spark, settings, complete(frame, table), table, is_upsert=is_upsert)
@@ -59,22 +75,14 @@ def load_files(
 
 
 def _read_file(spark: SparkSession, path: Path) -> DataFrame:
-    if path.suffix.lower() == ".csv":
+    if files := csv_files(path):
         reader = spark.read.options(header=True, multiLine=True, escape='"', mode="FAILFAST")
-        return reader.csv(str(path.resolve()))
+        return reader.csv([str(file.resolve()) for file in files])
     return spark.read.parquet(str(path.resolve()))
 
 
-def faults_of(rows: DataFrame, table: Table) -> list[str]:
-    """Return one sentence a fault: columns first, then values."""
-    missing = [name for name in REQUIRED[table.name] if name not in rows.columns]
-    unknown = [name for name in rows.columns if name not in table.columns.names]
-    faults = [f"column {name} is missing; it needs {', '.join(REQUIRED[table.name])}" for name in missing]
-    faults += [f"column {name} is unknown; known are {', '.join(table.columns.names)}" for name in unknown]
-    return faults or _value_faults(rows, table)
-
-
-def _value_faults(rows: DataFrame, table: Table) -> list[str]:
+def value_faults(rows: DataFrame, table: Table) -> list[str]:
+    """Return one sentence a fault of the values, the columns being right."""
     key = table.key[0]
     checks: dict[str, Column] = {f"{key} is empty": F.col(key).isNull() | (F.trim(key) == "")}
     if table is CATALOG:
@@ -84,6 +92,9 @@ def _value_faults(rows: DataFrame, table: Table) -> list[str]:
     if "profile_version" in rows.columns:
         wrong = F.col("profile_version").isNotNull() & F.col("profile_version").try_cast("bigint").isNull()
         checks["profile_version is no whole number"] = wrong
+    if "updated_at" in rows.columns:
+        wrong = F.col("updated_at").isNotNull() & F.col("updated_at").try_cast("timestamp").isNull()
+        checks["updated_at is no time (ISO 8601)"] = wrong
     faults = [fault for what, is_wrong in checks.items() for fault in _examples(rows.where(is_wrong), key, what)]
     doubled = rows.groupBy(key).count().where("count > 1")
     return faults + _examples(doubled, key, f"{key} stands in several rows")

@@ -49,7 +49,7 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     """
     root = settings.tables
     if params.kind not in LOOKS_AFTER:
-        raise DataError(f"kind {params.kind!r} is no kind of refresh; there are {', '.join(LOOKS_AFTER)}")
+        raise DataError(f"{params.kind!r} is no kind of refresh; there are {', '.join(LOOKS_AFTER)}")
     require(root, PROFILES, CATALOG)
     create_missing(root, *RUN_TABLES)
     repaired = repair_published_events(root)

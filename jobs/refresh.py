@@ -14,6 +14,7 @@ from jobs.local.airflow_home import migrate, started_airflow
 from jobs.local.connect_server import connect_server
 from jobs.pins import run_id_of
 from jobs.retrieve_candidates import to_sections
+from jobs.rules.scope import LOOKS_AFTER
 from jobs.settings import CHECKOUT, Settings
 from jobs.spark_session import delta_jars, spark_session
 from jobs.table_admin import current_version
@@ -33,7 +34,7 @@ def run_refresh(settings: Settings, kind: str, *, recompute: bool = False) -> di
     Args:
         recompute: score every pair anew, in a new generation of judgments.
     Raises:
-        DataError: there is no such DAG.
+        DataError: there is no such kind.
         MissingRequirementError: tables or jars are missing; nothing was started.
         CheckFailedError: a task failed; the labels are as they were.
     """
@@ -75,9 +76,9 @@ def _warm_up(settings: Settings, connect_url: str) -> None:
 
 
 def _check_before(settings: Settings, kind: str) -> None:
-    known = sorted(path.stem for path in settings.dags_dir.glob("*.py"))
+    known = sorted(path.stem for path in settings.dags_dir.glob("*.py") if path.stem in LOOKS_AFTER)
     if kind not in known:
-        raise DataError(f"no DAG {kind!r} in {settings.dags_dir}; there are {', '.join(known)}")
+        raise DataError(f"{kind!r} is no kind of refresh; there are {', '.join(known)} (DAGs in {settings.dags_dir}).")
     delta_jars(settings)
     missing = [table.name for table in (PROFILES, CATALOG) if not table_exists(settings.tables, table)]
     if missing:

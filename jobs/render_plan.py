@@ -1,22 +1,15 @@
 """How a person sees a plan and a catalog diff; JSON is for everything else."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from jobs.run_price import BOUNDS
+from jobs.plan_words import FIGURE_NAMES, bounds_of
 
 _console = Console(highlight=False)
-_FIGURES = {
-    "pairs_to_score": "pairs to score",
-    "pairs_reused": "pairs reused",
-    "tokens": "tokens",
-    "gpu_seconds": "seconds of scoring",
-    "cost": "cost, USD",
-    "labels_that_may_change": "labels that may change",
-}
-_MOST_SHOWN = 20  # entries of a catalog diff
+_MOST_SHOWN = 5  # entries of a catalog diff, of each kind of change
 
 
 def print_plan(plan: dict[str, Any]) -> None:
@@ -24,11 +17,14 @@ def print_plan(plan: dict[str, Any]) -> None:
     _console.print(f"[bold]Plan {plan['run_id']}[/bold]: {plan['members']:,} members, {plan['members_removed']:,} gone")
     for reason, members in plan["reasons"].items():
         _console.print(f"  {reason.replace('_', ' '):<28}{members:>10,}")
+    if not plan["members"] + plan["members_removed"]:
+        _console.print("Nobody is in scope: a refresh would find nothing to do, and publish no change.")
+        return
     table = Table("", "at least", "expected", "at most", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, shown in _FIGURES.items():
-        table.add_row(shown, *(_number(plan[name][bound], digits=2 if name == "cost" else 0) for bound in BOUNDS))
+    for figure, name in FIGURE_NAMES.items():
+        table.add_row(name, *bounds_of(plan, figure))
     _console.print(table)
     for row in plan["rounds"]:
         least, most = f"{row['members_min']:,}", f"{row['members_max']:,}"
@@ -44,23 +40,27 @@ def print_catalog_diff(found: dict[str, Any]) -> None:
     _console.print(f"[bold]Catalog {then} -> {now}[/bold]")
     for change, count in found["counts"].items():
         _console.print(f"  {change.replace('_', ' '):<20}{count:>8,}")
-    for entry in found["entries"][:_MOST_SHOWN]:
-        texts = " -> ".join(dict.fromkeys(text for text in (entry["text_then"], entry["text_now"]) if text is not None))
-        _console.print(
-            f"  {', '.join(entry['changes'])}: {entry['qualification_id']}  {texts}", soft_wrap=True, markup=False
-        )
-    if len(found["entries"]) > _MOST_SHOWN:
-        _console.print(f"  and {len(found['entries']) - _MOST_SHOWN:,} more: --json lists all")
+        first = [entry for entry in found["entries"] if entry["changes"][0] == change]
+        for entry in first[:_MOST_SHOWN]:
+            _console.print(f"      {_texts(entry)}  ({entry['qualification_id']})", soft_wrap=True, markup=False)
+        if len(first) > _MOST_SHOWN:
+            _console.print(f"      and {len(first) - _MOST_SHOWN:,} more: --json lists all")
+    if not any(found["counts"].values()):
+        _console.print("The two are the same: no entry that can be used differs.")
+        return
     moved = found["moved"]
     if moved is None:
-        _console.print("Whom it moves: `semlabel plan catalog_backfill` says it.")
+        _console.print("`semlabel plan catalog_backfill` says whom it moves, and at what price.")
     else:
         _console.print(
-            f"It moves the candidates of {moved['members']:,} members: {moved['came_in']:,} came in, "
-            f"{moved['dropped_out']:,} dropped out ({moved['run_id']}).",
+            f"By the plan of {moved['run_id']} it moves the candidates of {moved['members']:,} members: "
+            f"{moved['came_in']:,} came in, {moved['dropped_out']:,} dropped out.",
             soft_wrap=True,
         )
 
 
-def _number(value: float | None, *, digits: int) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"
+def _texts(entry: Mapping[str, Any]) -> str:
+    texts = dict.fromkeys(text for text in (entry["text_then"], entry["text_now"]) if text is not None)
+    categories = dict.fromkeys(one for one in (entry["category_then"], entry["category_now"]) if one is not None)
+    moved = f" [{' -> '.join(categories)}]" if len(categories) > 1 else ""
+    return " -> ".join(texts) + moved

@@ -9,6 +9,7 @@ what is read, also with all profiles and all texts that were ever embedded.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,12 +30,13 @@ from jobs.inputs import (
 )
 from jobs.item_length import too_long_entries
 from jobs.pins import Pins
+from jobs.progress import logged_progress, tally, tally_into
 from jobs.quarantine import set_aside
 from jobs.rendering import text_hash
 from jobs.retrieval.embedder import MiniLmEmbedder, pack_vector, unpack_vectors
 from jobs.retrieval.sections import split_sections
 from jobs.retrieval.topk import CatalogIndex, top_candidates
-from jobs.scope import members_in_scope, n_in_scope
+from jobs.scope import members_in_scope, n_in_scope, n_to_retrieve
 from jobs.settings import Settings
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import append, read, replace
@@ -79,10 +81,13 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     indexed = _stage(with_vectors(entries, "text", vectors), settings, pins, INDEX)
     _require_entries(indexed, pins)
     index_folder = str(_folder(settings, pins, INDEX))
-    ranked = to_candidates(with_vectors(sections, "text", vectors), index_folder, pins.candidates_per_member)
+    tallied_in = _tally_folder(settings, pins, "ranked")
+    with_sections = with_vectors(sections, "text", vectors)
+    ranked = to_candidates(with_sections, index_folder, pins.candidates_per_member, tallied_in=str(tallied_in))
     kept = kept_candidates(read(spark, root, CANDIDATES), scope, _runs_to_keep_from(root, pins))
     found = _with_pins(ranked, profiles, pins).unionByName(kept.withColumn("run_id", F.lit(pins.run_id)))
-    replace(found, root, CANDIDATES, run_id=pins.run_id)
+    with _progress(tallied_in, n_to_retrieve(root, pins.run_id), "members ranked"):
+        replace(found, root, CANDIDATES, run_id=pins.run_id)
 
     written = read(spark, root, CANDIDATES, run_id=pins.run_id)
     wordless = profiles.join(written, "member_id", "left_anti")
@@ -111,14 +116,19 @@ def with_vectors(rows: DataFrame, text: str, vectors: DataFrame) -> DataFrame:
     return rows.withColumn("text_hash", _hash(text)).join(vectors, "text_hash")
 
 
-def to_candidates(sections: DataFrame, index_folder: str, k: int) -> DataFrame:
-    """Return (member_id, rank, qualification_id, similarity), the K best of each member."""
+def to_candidates(sections: DataFrame, index_folder: str, k: int, *, tallied_in: str) -> DataFrame:
+    """Return (member_id, rank, qualification_id, similarity), the K best of each member.
+
+    Args:
+        tallied_in: folder that the members who are done are tallied in; see `jobs.progress`.
+    """
     members = sections.groupBy("member_id").agg(F.collect_list("vector").alias("vectors"))
 
     def rank(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        index = _load_index(index_folder)
+        index, add = _load_index(index_folder), tally_into(tallied_in)
         for frame in frames:
             yield from (_rank_one(index, row.member_id, row.vectors, k) for row in frame.itertuples())
+            add(len(frame))
 
     return members.mapInPandas(rank, "member_id string, rank int, qualification_id string, similarity double")
 
@@ -162,21 +172,36 @@ def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataF
     root = settings.tables
     known = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash")
     missing = texts.join(known.join(texts, "text_hash", "left_semi"), "text_hash", "left_anti")
-    n_missing = missing.count()
+    n_missing, folder = missing.count(), _tally_folder(settings, pins, "embedded")
     if n_missing == 0:
         return 0
-    model_dir, retriever_id = str(settings.minilm_dir), pins.retriever_id
+    model_dir, retriever_id, tallied_in = str(settings.minilm_dir), pins.retriever_id, str(folder)
 
     def embed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        embedder = _load_embedder(model_dir)
+        embedder, add = _load_embedder(model_dir), tally_into(tallied_in)
         for frame in frames:
             vectors = [pack_vector(vector) for vector in embedder.embed(frame["text"].tolist())]
+            add(len(frame))
             yield pd.DataFrame({"retriever_id": retriever_id, "text_hash": frame["text_hash"], "vector": vectors})
 
     spread = missing.repartition(settings.spark_partitions, "text_hash")
     rows = spread.mapInPandas(embed, "retriever_id string, text_hash string, vector binary")
-    append(rows, root, EMBEDDINGS, transaction=f"{pins.run_id}:{STEP}")
+    with _progress(folder, n_missing, "texts embedded"):
+        append(rows, root, EMBEDDINGS, transaction=f"{pins.run_id}:{STEP}")
     return n_missing
+
+
+def _tally_folder(settings: Settings, pins: Pins, name: str) -> Path:
+    """Return an empty folder: an earlier attempt counted its own. One that still runs must find its folder."""
+    folder = _folder(settings, pins, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        file.unlink(missing_ok=True)
+    return folder
+
+
+def _progress(folder: Path, n: int, what: str) -> AbstractContextManager[None]:
+    return logged_progress(lambda: f"{STEP}: {tally(folder, at_most=n)} of {n} {what}")
 
 
 def _folder(settings: Settings, pins: Pins, name: str) -> Path:

@@ -5,6 +5,7 @@ The result goes to the ledger with the seconds it took, and to the caller as one
 
 import importlib
 import logging
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -78,9 +79,11 @@ def _event_of(name: str, params: Any) -> str:
 
 
 def _run_with_spark(module: ModuleType, name: str, settings: Settings, params: Any) -> dict[str, Any]:
+    from jobs.foreground_session import foreground_session
     from jobs.spark_session import spark_session
 
-    with spark_session(settings, name) as spark:
+    session = foreground_session if sys.stderr.isatty() else spark_session  # the log of a task keeps all, as it comes
+    with session(settings, name) as spark:
         return dict(module.run(spark, settings, params))
 
 

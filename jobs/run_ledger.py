@@ -9,17 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from jobs.ledger import APPROVED, FAILED, HELD, PLANNED, PUBLISHED
+from jobs.ledger import FAILED, PUBLISHED
 from jobs.pins import PINNED
+from jobs.rules.run_state import RunState, last_step_at, run_state
 from jobs.table_reader import literal, query
 from schemas.runs import RUNS
 
-_NO_STEPS = (FAILED, "stop_engines")  # of a run that nobody goes on with
 _ROUND = re.compile(r"round_(\d+)_(\w+)")
-
-State = Literal["open", "held", "published", "planned", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,17 +41,9 @@ class RunLedger:
         return str(self.of(PINNED).get("kind", ""))
 
     @property
-    def state(self) -> State:
-        """Published once it is, planned where no more was meant; else held until it is approved; failed until a job of
-        it ends well again; else open.
-        """
-        if PUBLISHED in self.times:
-            return "published"
-        if PLANNED in self.times:
-            return "planned"
-        if HELD in self.times and not (APPROVED in self.times and self.times[APPROVED] > self.times[HELD]):
-            return "held"
-        return "failed" if FAILED in self.times and self.times[FAILED] >= self.last_step_at else "open"
+    def state(self) -> RunState:
+        """See `jobs.rules.run_state`."""
+        return run_state(self.times)
 
     @property
     def pinned_at(self) -> datetime:
@@ -67,8 +57,8 @@ class RunLedger:
 
     @property
     def last_step_at(self) -> datetime:
-        """When it last did something: failing is not a step, nor is tidying up."""
-        return max(at for event, at in self.times.items() if event not in _NO_STEPS)
+        """When it last did something; see `jobs.rules.run_state`."""
+        return last_step_at(self.times)
 
     def is_over(self, now: datetime, idle_hours: float) -> bool:
         """Whether it is published or failed, and has done nothing since, so that nobody goes on with it."""

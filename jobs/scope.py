@@ -112,3 +112,9 @@ def n_in_scope(root: Path, run_id: str) -> int:
     """Count the members that need work; without Spark."""
     sql = f"SELECT count(*) AS n FROM scope WHERE run_id = {literal(run_id)} AND reason != 'member_removed'"
     return int(query(root, sql, SCOPE)[0]["n"])
+
+
+def n_to_retrieve(root: Path, run_id: str) -> int:
+    """Count the members in scope who keep no candidates of an earlier run; without Spark."""
+    of_run = f"run_id = {literal(run_id)} AND reason != 'member_removed' AND NOT keeps_candidates"
+    return int(query(root, f"SELECT count(*) AS n FROM scope WHERE {of_run}", SCOPE)[0]["n"])

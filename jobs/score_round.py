@@ -6,8 +6,6 @@ this process (`ray_address`) the next rounds find them warm, and `stop_engines` 
 """
 
 import fcntl
-import logging
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from deltalake import DeltaTable
 
 from jobs.artifact_folder import load_artifact
 from jobs.pins import Pins
+from jobs.progress import logged_progress
 from jobs.settings import Settings
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of
@@ -39,10 +38,7 @@ from mis_scoring.ray_data.summary import (
 )
 from schemas.member_rounds import MEMBER_ROUNDS
 
-log = logging.getLogger(__name__)
-
 LOCK_FILE = ".lock"
-_PROGRESS_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +66,9 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     prepare_folder(folder)
     with _alone(folder):
         if set(member_ids) - members_done(folder):
-            with _progress(folder, params.round, len(member_ids)):
+            with logged_progress(
+                lambda: f"round {params.round}: {n_rows_staged(folder)} of {len(member_ids)} members scored"
+            ):
                 _score(settings, pins, files, folder)
         check_one_to_one(folder, member_ids, settled)
         result = summarise(folder) | {"seconds": round(time.monotonic() - started, 2)}
@@ -142,25 +140,3 @@ def _alone(folder: Path) -> Iterator[None]:
     with (folder / LOCK_FILE).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-@contextmanager
-def _progress(folder: Path, round: int, n_members: int) -> Iterator[None]:
-    """Log how many members are scored while the block runs."""
-    is_done = threading.Event()
-
-    def report() -> None:
-        before = -1
-        while not is_done.wait(_PROGRESS_EVERY_S):
-            n_scored = n_rows_staged(folder)
-            if n_scored != before:
-                log.info("round %d: %d of %d members scored", round, n_scored, n_members)
-            before = n_scored
-
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        thread.join()

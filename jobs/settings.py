@@ -3,11 +3,12 @@
 Each field is read from the environment as SEMLABEL_<NAME>, or from a `.env` file in the working folder.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -168,3 +169,12 @@ class Settings(BaseSettings):
     def minilm_dir(self) -> Path:
         """Folder of the embedding model."""
         return self.data_dir / "minilm"
+
+
+def faults_of(error: ValidationError) -> list[str]:
+    """Return one sentence a fault, each with the variable that gave the value."""
+    return [f"{_variable_of(fault['loc'])}: {fault['msg']}" for fault in error.errors(include_url=False)]
+
+
+def _variable_of(place: Sequence[int | str]) -> str:
+    return f"SEMLABEL_{str(place[0]).upper().removeprefix('SEMLABEL_')}" if place else "settings"

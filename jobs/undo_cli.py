@@ -1,12 +1,11 @@
 """The commands that undo: revoke, rollback, release. Each parses, calls one function and prints."""
 
 import getpass
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import typer
 
-from jobs.command_output import AsJson, emit
+from jobs.command_output import AsJson, emit, time_option
 from jobs.settings import Settings
 
 Reason = Annotated[str, typer.Option(help="Kept with the fact, for whoever reads it later.")]
@@ -34,8 +33,8 @@ def revoke(
     request = Request(
         fingerprint=fingerprint,
         run_id=run,
-        since=_time(since, "--since"),
-        until=_time(until, "--until"),
+        since=time_option(since, "--since"),
+        until=time_option(until, "--until"),
         reason=reason,
         who=who or getpass.getuser(),
     )
@@ -57,13 +56,13 @@ def rollback(
     as_json: AsJson = False,
 ) -> None:
     """Restore the labels from before a run, in one commit, and place a hold so that no schedule brings them back."""
+    from jobs.foreground_session import foreground_session
     from jobs.render_undo import print_rolled_back
     from jobs.rollback import Request, roll_back
-    from jobs.spark_session import spark_session
 
     settings = Settings()
     request = Request(run_id=run_id, hold=hold, is_forced=force, reason=reason, who=who or getpass.getuser())
-    with spark_session(settings, "rollback") as spark:
+    with foreground_session(settings, "rollback") as spark:
         done = roll_back(spark, settings, request)
     emit(as_json, done, lambda: print_rolled_back(done))
 
@@ -80,16 +79,6 @@ def release(
 
     done = release_hold(Settings(), hold_id, reason=reason, who=who or getpass.getuser())
     emit(as_json, done, lambda: print_released(done))
-
-
-def _time(text: str | None, option: str) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no time in ISO 8601", param_hint=option) from error
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
-from jobs.domain import OWN_DATA, domain_of, set_domain
+from jobs.domain import set_domain
 from jobs.errors import MissingRequirementError
 from jobs.labeler.registry import has_labeler, register
 from jobs.sample.catalog import CatalogEntry, sample_catalog
@@ -40,15 +40,6 @@ _CHUNK_MEMBERS = 2000
 def has_upstream_tables(settings: Settings) -> bool:
     """Whether profiles and catalog exist."""
     return table_exists(settings.tables, PROFILES) and table_exists(settings.tables, CATALOG)
-
-
-def holds_own_data(settings: Settings) -> bool:
-    """Whether a table holds rows that no sample made."""
-    tables = (table for table in (PROFILES, CATALOG) if table_exists(settings.tables, table))
-    return any(
-        domain_of(settings.tables, table) == OWN_DATA and DeltaTable(table_path(settings.tables, table)).version() > 0
-        for table in tables
-    )
 
 
 def write_sample(settings: Settings, *, n_members: int, full_catalog: bool, seed: int = SAMPLE_SEED) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 Everything is real but the engine: `score` stands where `score_round` would, and stages what the test's rule says.
 """
 
+import copy
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,13 @@ class World:
         create_missing(settings.tables, *UPSTREAM_TABLES)
         for table in (PROFILES, CATALOG):
             set_domain(settings.tables, table, DEFAULT_DOMAIN)
+
+    def copy(self, home: Path) -> "World":
+        """Return a world of its own with the same tables and staging, and what the last run was."""
+        shutil.copytree(self.settings.home, home, dirs_exist_ok=True)
+        other = copy.copy(self)
+        other.settings = settings_under(home, **self.settings.model_dump(exclude={"home"}))
+        return other
 
     def put_profiles(self, profiles: Mapping[str, str | None], *, version: int = 1) -> None:
         self.put(

@@ -49,7 +49,7 @@ def _write_down(root: Path, run_id: str, failure: Mapping[str, Any]) -> None:
     from jobs.run_failure import fail_run
 
     try:
-        fail_run(root, run_id, f"{failure['task_id']}: {failure['message']}")
+        fail_run(root, run_id, failure["task_id"], failure["message"])
     except Exception as error:  # whatever the tables say, the callback goes on to the webhook
         log.warning("the ledger did not take the failure of %s: %s", run_id, error)
 

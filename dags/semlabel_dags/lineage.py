@@ -9,17 +9,20 @@ if TYPE_CHECKING:
 # job: (reads, writes); what is not here touches no table, or any
 TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pin_inputs": (("profiles", "catalog"), ("runs",)),
-    "scope_members": (("profiles", "catalog", "coverage"), ("scope",)),
+    "scope_members": (("profiles", "catalog", "coverage", "revocations", "holds", "erasures"), ("scope",)),
     "retrieve_candidates": (("scope", "profiles", "catalog"), ("candidates", "embeddings", "quarantine")),
     "plan_refresh": (
-        ("scope", "profiles", "catalog", "candidates", "judgments", "coverage", "labels"),
+        ("scope", "profiles", "catalog", "candidates", "judgments", "revocations", "coverage", "labels"),
         ("member_plans", "runs"),
     ),
-    "build_round": (("profiles", "catalog", "candidates", "judgments"), ("member_rounds", "texts")),
+    "build_round": (("profiles", "catalog", "candidates", "judgments", "revocations"), ("member_rounds", "texts")),
     "score_round": (("member_rounds",), ()),
-    "stop_early": (("member_rounds", "scope"), ("judgments", "round_outcomes")),
+    "stop_early": (("member_rounds", "scope", "revocations"), ("judgments", "round_outcomes")),
     "publish_labels": (
-        ("scope", "catalog", "candidates", "member_rounds", "round_outcomes", "judgments"),
+        (
+            *("scope", "catalog", "candidates", "member_rounds", "round_outcomes", "judgments"),
+            *("revocations", "holds", "erasures"),
+        ),
         ("coverage", "label_changes", "stop_sample", "labels"),
     ),
     "report_run": (("coverage", "labels", "label_changes"), ()),

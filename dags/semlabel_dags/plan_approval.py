@@ -5,31 +5,6 @@ from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 
-_PLAN = "ti.xcom_pull(task_ids='plan_refresh')"
-_FIGURES = {
-    "pairs_to_score": "pairs to score",
-    "pairs_reused": "pairs reused",
-    "tokens": "tokens",
-    "gpu_seconds": "seconds of scoring",
-    "cost": "cost, USD",
-    "labels_that_may_change": "labels that may change",
-}
-_ROWS = "\n".join(
-    f"| {what} | "
-    + " | ".join(f"{{{{ {_PLAN}['{name}']['{bound}'] }}}}" for bound in ("min", "expected", "max"))
-    + " |"
-    for name, what in _FIGURES.items()
-)
-_BODY = f"""
-{{{{ {_PLAN}['members'] }}}} members in scope, and why: {{{{ {_PLAN}['reasons'] }}}}
-
-| | at least | expected | at most |
-| --- | --- | --- | --- |
-{_ROWS}
-
-Expected by {{{{ {_PLAN}['expected_by']['basis'] }}}}.
-"""
-
 
 class PlanApproval(ApprovalOperator):
     """Show the plan and its price; wait for Approve where the deployment or the trigger wants it.
@@ -39,16 +14,15 @@ class PlanApproval(ApprovalOperator):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            subject="Spend this on {{ dag.dag_id }} {{ run_id }}?",
-            body=_BODY,
-            ignore_downstream_trigger_rules=True,
-            **kwargs,
+            subject="Spend this on {{ dag.dag_id }} {{ run_id }}?", ignore_downstream_trigger_rules=True, **kwargs
         )
 
     def execute(self, context: Mapping[str, Any]) -> Any:  # type: ignore[override]
         """Wait for the answer, unless nobody wants to be asked (the run's param, else SEMLABEL_APPROVE_PLANS)."""
+        from jobs.plan_words import plan_as_markdown
         from jobs.settings import Settings
 
+        self.body = plan_as_markdown(context["ti"].xcom_pull(task_ids="plan_refresh"))
         self.log.info("%s: %s", self.subject, self.body)
         asked = context["params"].get("approve_plan")
         if asked is None:

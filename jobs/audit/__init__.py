@@ -5,6 +5,7 @@ travel: a VACUUM, a compaction or a moved alias changes no answer. What retentio
 """
 
 from jobs.audit.history import label_history
+from jobs.audit.known import unknown_ids
 from jobs.audit.label import audit_label
 from jobs.audit.label_set import audit_member, labels_of
 from jobs.audit.run_diff import run_diff
@@ -18,4 +19,5 @@ __all__ = [
     "label_history",
     "labels_of",
     "run_diff",
+    "unknown_ids",
 ]

@@ -1,17 +1,18 @@
 """The commands that answer questions about labels: audit, history, diff, replay; and forget, which erases a member."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jobs.command_output import AsJson, emit
+from jobs.command_output import AsJson, confirm, emit
 from jobs.settings import Settings
 
 app = typer.Typer()
 
-Member = Annotated[str, typer.Argument(help="A member's id.")]
-MaybeQualification = Annotated[str | None, typer.Argument(help="A qualification's id.")]
+Member = Annotated[str, typer.Argument(help="A member's id; `semlabel web` searches.")]
+MaybeQualification = Annotated[str | None, typer.Argument(help="A qualification's id, as in the catalog.")]
 
 
 @app.command()
@@ -21,28 +22,47 @@ def audit(
     as_of: Annotated[str | None, typer.Option(help="A published run, or a time (ISO 8601, UTC).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a member has, or does not have, a label; without a qualification, show the member's label set."""
-    from jobs.audit import audit_label, audit_member
+    """Say why a member has, or does not have, a label; without a qualification, show the member's label set.
+
+    Exit code 4 where no table knows the member or the qualification.
+    """
+    from jobs.audit import audit_label, audit_member, unknown_ids
     from jobs.audit.render import print_member
     from jobs.audit.render_label import print_label
 
+    settings = Settings()
+    unknown = unknown_ids(settings, member_id, qualification_id)
     if qualification_id is None:
-        member = audit_member(Settings(), member_id, as_of=as_of)
+        member = audit_member(settings, member_id, as_of=as_of)
         emit(as_json, member, lambda: print_member(member))
     else:
-        label = audit_label(Settings(), member_id, qualification_id, as_of=as_of)
+        label = audit_label(settings, member_id, qualification_id, as_of=as_of)
         emit(as_json, label, lambda: print_label(label))
+    _end_if(unknown)
 
 
 @app.command()
 def history(member_id: Member, qualification_id: MaybeQualification = None, as_json: AsJson = False) -> None:
-    """List what published runs changed of a member's labels, oldest first, with the reasons."""
-    from jobs.audit import label_history
+    """List what published runs changed of a member's labels, oldest first, with the reasons.
+
+    Exit code 4 where no table knows the member or the qualification.
+    """
+    from jobs.audit import label_history, unknown_ids
     from jobs.audit.render import print_history
 
-    changes = label_history(Settings(), member_id, qualification_id)
+    settings = Settings()
+    unknown = unknown_ids(settings, member_id, qualification_id)
+    changes = label_history(settings, member_id, qualification_id)
     document = {"member_id": member_id, "qualification_id": qualification_id, "changes": changes}
     emit(as_json, document, lambda: print_history(changes))
+    _end_if(unknown)
+
+
+def _end_if(unknown: list[str]) -> None:
+    """End with exit code 4 if an id is unknown: the answer is right, but of nobody or of nothing."""
+    if unknown:
+        sys.stderr.write("".join(f"{sentence}\n" for sentence in unknown))
+        raise typer.Exit(4)
 
 
 @app.command()
@@ -109,6 +129,6 @@ def forget(
     from jobs.erasure.forget_member import forget_member
 
     if not yes:
-        typer.confirm(f"Erase member {member_id!r} for good?", abort=True, err=True)
+        confirm(f"Erase member {member_id!r} for good?")
     done = forget_member(Settings(), member_id, work=work or ())
     emit(as_json, done, lambda: print_forgotten(done))

@@ -6,9 +6,10 @@ one that it compared itself with.
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from jobs.iso_time import time_of
 from jobs.ledger import PUBLISHED, publication_number
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.errors import DataError
@@ -97,12 +98,11 @@ def _publication(run_id: str, at: datetime, payload: dict[str, Any]) -> Publicat
 
 def _time(reader: Reader, as_of: str) -> datetime:
     try:
-        found = datetime.fromisoformat(as_of)
+        return time_of(as_of)
     except ValueError:
         is_known = reader.one(f"SELECT run_id FROM runs WHERE {equals(run_id=as_of)} LIMIT 1", RUNS)
         what = "a run that is not published" if is_known else "neither a run nor a time"
         raise DataError(
-            f"as-of {as_of!r} is {what}: give a published run (`semlabel runs` lists them) or a time such as "
+            f"{as_of!r} is {what}: give a published run (`semlabel runs` lists them) or a time such as "
             "2026-01-31T12:00:00"
         ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

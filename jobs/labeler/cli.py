@@ -183,7 +183,9 @@ def evaluate_labeler(
 
 @app.command("register")
 def register_labeler(
-    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="An artifact folder.")],
+    folder: Annotated[
+        Path, typer.Argument(exists=True, file_okay=False, help="An artifact folder, as labelers/esco-small is.")
+    ],
     alias: Annotated[str | None, typer.Option(help="Alias that moves to this version.")] = None,
 ) -> None:
     """Register an artifact folder in MLflow as a new version; all its faults are listed at once."""

@@ -84,7 +84,12 @@ def cases_of_sample(
         _require_published(reader, run_id)
     rows = _drawn(reader, run_id, member_id, n_sample, seed)
     if not rows:
-        raise MissingRequirementError(f"No label to replay under {settings.tables}: publish a run first.")
+        of_run = "" if run_id is None else f" that {run_id} added or revised"
+        of_member = "" if member_id is None else f" of member {member_id!r}"
+        raise MissingRequirementError(
+            f"No published label{of_member}{of_run} under {settings.tables}: there is nothing to replay. "
+            "`semlabel runs` lists the runs, `semlabel audit MEMBER` a member's labels."
+        )
     return _with_evidence(reader, rows)
 
 

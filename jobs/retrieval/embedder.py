@@ -45,7 +45,9 @@ class MiniLmEmbedder:
         import torch
         from tokenizers import Tokenizer
         from transformers import BertModel
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         torch.set_num_threads(1)
         self._torch = torch
         self._tokenizer = Tokenizer.from_file(str(model_dir / "tokenizer.json"))

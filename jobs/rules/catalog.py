@@ -1,9 +1,10 @@
 """What happened to a catalog entry between two versions of the catalog."""
 
 from collections.abc import Collection
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-EntryChange = Literal["added", "retired", "removed", "text_changed", "category_changed"]
+EntryChange = Literal["removed", "retired", "text_changed", "category_changed", "added"]
+"""What costs labels first, then what may change them, then what can only add some."""
 
 
 class EntryState(NamedTuple):
@@ -44,6 +45,15 @@ def entry_changes(then: EntryState | None, now: EntryState | None) -> tuple[Entr
     if was:
         return ("retired",) if now is not None and now.status == "retired" else ("removed",)
     return ()
+
+
+def by_what_matters(
+    changes: Collection[EntryChange], then: EntryState | None, now: EntryState | None
+) -> tuple[int, str]:
+    """Sort changed entries: by the kind of change, in the order of `EntryChange`, then by the text that people know."""
+    kind = min(get_args(EntryChange).index(change) for change in changes)
+    texts = [state.text for state in (then, now) if state is not None and state.text]
+    return kind, next(iter(texts), "").casefold()
 
 
 def opens_no_slot(changes: Collection[EntryChange]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from jobs.audit import audit_label, audit_member, label_history
 from jobs.audit import find_members as find_members_by_start
 from jobs.audit import find_qualifications as find_entries
+from jobs.audit.known import knows_member as is_known
 from jobs.catalog_diff import catalog_diff
 from jobs.input_hold import show_holds
 from jobs.ledger import PUBLISHED
@@ -16,10 +17,8 @@ from jobs.settings import Settings
 from jobs.table_reader import Reader, equals
 from jobs.web.facts import flat
 from schemas.catalog import CATALOG
-from schemas.coverage import COVERAGE
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
-from schemas.profiles import PROFILES
 from schemas.runs import RUNS
 from schemas.table import Table
 
@@ -61,11 +60,7 @@ def read_entry(settings: Settings, qualification_id: str) -> dict[str, Any] | No
 
 def knows_member(settings: Settings, member_id: str) -> bool:
     """Whether any table has the member."""
-    reader, where = Reader(settings.tables), equals(member_id=member_id)
-    return any(
-        reader.one(f"SELECT member_id FROM {table.name} WHERE {where} LIMIT 1", table) is not None
-        for table in (PROFILES, LABELS, COVERAGE, LABEL_CHANGES)
-    )
+    return is_known(Reader(settings.tables), member_id)
 
 
 def read_member(settings: Settings, member_id: str, *, as_of: str | None) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import grimp
 import pytest
-from jinja2 import Template
 
 from tests.dag_runs import DAGS
 
@@ -88,10 +88,11 @@ def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any
     approval = dags["catalog_backfill"].get_task("approve_plan")
     assert approval.upstream_task_ids == {"plan_refresh"} and approval.ignore_downstream_trigger_rules
     assert dags["catalog_backfill"].get_task("start_engines").upstream_task_ids == {"approve_plan"}
-    figures = {name: {"min": 4, "expected": 6.5, "max": 8} for name in PRICED}
+    figures = {name: {"min": 4, "expected": 6.5, "max": 8000} for name in PRICED}
     plan = {"members": 2, "reasons": {"retired": 2}, "expected_by": {"basis": "the rounds of a run"}, **figures}
-    shown = Template(approval.body).render(ti=SimpleNamespace(xcom_pull=lambda task_ids: plan))
-    assert "| pairs to score | 4 | 6.5 | 8 |" in shown and "Expected by the rounds of a run." in shown
+    asked = {"ti": SimpleNamespace(xcom_pull=lambda task_ids: plan), "params": {"approve_plan": False}}
+    assert approval.execute(asked) is None
+    assert "| pairs to score | 4 | 6 | 8,000 |" in approval.body and "Expected by the rounds of a run." in approval.body
     for kind in REFRESHES:
         assert dags[kind].get_task("plan_refresh").upstream_task_ids == {"retrieve_candidates"}, "every pair is known"
 
@@ -137,3 +138,13 @@ for path in sys.argv[1:]:
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     assert [path for path, _, _ in found] == [str(path) for path in FILES]
     assert not [one for one in found if one[1] >= 0.3 or one[2]]
+
+
+def test_lineage_names_what_people_write_wherever_a_job_reads_it() -> None:
+    from semlabel_dags.lineage import TABLES
+
+    imports = grimp.build_graph("jobs", "schemas", cache_dir=None)
+    jobs = [job for job in TABLES if job != "pin_inputs"]  # it makes all tables, and reads none of these
+    for table in ("revocations", "holds", "erasures"):
+        reading = {job for job in jobs if imports.chain_exists(f"jobs.{job}", f"schemas.{table}")}
+        assert {job for job, (reads, _) in TABLES.items() if table in reads} == reading != set()

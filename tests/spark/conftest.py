@@ -26,7 +26,7 @@ CATALOG_TEXTS: dict[str, str | None] = {
     "q-selling": "selling of houses",
 }
 PROFILE_TEXTS: dict[str, str | None] = {
-    "ann": "I worked in nursing, baking and teaching for years.",
+    "ann": "I worked in nursing, baking and teaching for years, mostly in Zanzibar.",
     "bob": "Experienced in welding and painting.",
     "cat": "I enjoy long walks.",
     "dan": "On Sundays: singing.",
@@ -35,7 +35,8 @@ PROFILE_TEXTS: dict[str, str | None] = {
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with spark_session(settings_under(tmp_path_factory.mktemp("spark"), spark_partitions=1), "tests") as session:
+    settings = settings_under(tmp_path_factory.mktemp("spark"), spark_master="local[1]", spark_partitions=1)
+    with spark_session(settings, "tests") as session:
         yield session
 
 
@@ -67,3 +68,32 @@ def register_variant(registry: Settings, labeler: Path, folder: Path, alias: str
 def world(spark: SparkSession, registry: Settings, tmp_path: Path) -> World:
     """Empty tables of the test's own."""
     return World(spark, settings_under(tmp_path, mlflow_uri=registry.tracking_uri, candidates_per_member=8))
+
+
+@pytest.fixture(scope="session")
+def _prepared(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.TempPathFactory) -> World:
+    home = tmp_path_factory.mktemp("prepared")
+    world = World(spark, settings_under(home, mlflow_uri=registry.tracking_uri, candidates_per_member=8))
+    world.put_profiles(PROFILE_TEXTS)
+    world.put_catalog(CATALOG_TEXTS)
+    world.result = {"run_id": world.prepare("first")}
+    return world
+
+
+@pytest.fixture(scope="session")
+def _published(_prepared: World, tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = _prepared.copy(tmp_path_factory.mktemp("published"))
+    world.result |= world.publish(world.result["run_id"])
+    return world
+
+
+@pytest.fixture
+def prepared(_prepared: World, tmp_path: Path) -> World:
+    """A world of the test's own after a first run that waits for its publication; the run's id is in its `result`."""
+    return _prepared.copy(tmp_path)
+
+
+@pytest.fixture
+def published(_published: World, tmp_path: Path) -> World:
+    """The same, published."""
+    return _published.copy(tmp_path)

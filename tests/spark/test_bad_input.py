@@ -29,11 +29,9 @@ TOO_LONG = "nursing " * 300
 
 
 @pytest.fixture
-def after_bad_input(world: World) -> World:
+def after_bad_input(published: World) -> World:
     """A first refresh of good rows, then one in which good rows have turned bad and odd ones have come."""
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    world.refresh("good")
+    world = published
     turned_bad: dict[str, str | None] = {"dan": None, "ann": "nursing, but the engine fails on me"}
     world.put_profiles(PROFILE_TEXTS | ODD_TEXTS | FAULTY_TEXTS | turned_bad, version=2)
     rows = [

@@ -4,20 +4,17 @@ from jobs import scope_members
 from jobs.audit import audit_label
 from jobs.erasure.forget_member import forget_member
 from jobs.settings import Settings
-from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.spark.conftest import PROFILE_TEXTS
 from tests.text_search import files_with
 from tests.world import World
 
-SECRET = "Zanzibarian"
+SECRET = "Zanzibar"  # only ann's profile has it
 
 
 def test_an_erased_member_is_not_labelled_again_while_the_source_has_the_profile(
-    world: World, registry: Settings
+    published: World, registry: Settings
 ) -> None:
-    home, source = world.settings.home, world.settings.tables / "profiles"
-    world.put_profiles(PROFILE_TEXTS | {"ann": f"{SECRET} nursing. I worked in baking for {SECRET} years."})
-    world.put_catalog(CATALOG_TEXTS)
-    world.refresh("first")
+    world, home, source = published, published.settings.home, published.settings.tables / "profiles"
     parts = {part for path in files_with(home, SECRET) for part in path.split("/")}
     assert {"texts", "member_rounds", "staging"} <= parts
     bobs = world.rows("labels", where="member_id = 'bob'")

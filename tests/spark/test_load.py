@@ -20,7 +20,9 @@ def write(path: Path, text: str) -> Path:
 
 def test_all_faults_of_all_files_are_listed_and_nothing_is_written(world: World, tmp_path: Path) -> None:
     world.put_profiles({"old": "text"})
-    profiles = write(tmp_path / "p.csv", "member_id,profile_text,profile_version\na,x,one\na,y,2\n,z,3\n")
+    profiles = write(
+        tmp_path / "p.csv", "member_id,profile_text,profile_version,updated_at\na,x,one,\na,y,2,now!\n,z,3,\n"
+    )
     catalog = write(tmp_path / "c.csv", "qualification_id,category,text,status,colour\nq,hobby,chess,open,red\n")
     with pytest.raises(FaultsError) as raised:
         load_files(world.spark, world.settings, {PROFILES: profiles, CATALOG: catalog}, is_upsert=False)
@@ -28,6 +30,7 @@ def test_all_faults_of_all_files_are_listed_and_nothing_is_written(world: World,
     for fault in (
         "member_id is empty in 1 row(s)",
         "profile_version is no whole number in 1 row(s): 'a'",
+        "updated_at is no time (ISO 8601) in 1 row(s): 'a'",
         "member_id stands in several rows in 1 row(s): 'a'",
         "column colour is unknown",
     ):

@@ -19,15 +19,13 @@ from jobs.table_admin import create_missing
 from jobs.table_path import table_path
 from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
-from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS
+from tests.spark.conftest import PROFILE_TEXTS
 from tests.world import World
 
 
-def test_of_two_publishers_at_once_the_older_never_wins(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_publishers_at_once_the_older_never_wins(prepared: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newer run publishes between the older one's computation and its commit."""
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    older = world.prepare("older")
+    world, older = prepared, prepared.result["run_id"]
     world.put_profiles(PROFILE_TEXTS | {"bob": "Experienced in baking."}, version=2)
     newer = world.prepare("newer")
 
@@ -70,11 +68,10 @@ def test_a_commit_of_maintenance_between_two_publishers_hides_neither_from_the_o
         swap_labels(world.spark, root, "other", second, changes)
 
 
-def test_a_publication_past_a_limit_is_held_until_somebody_approves(world: World) -> None:
+def test_a_publication_past_a_limit_is_held_until_somebody_approves(prepared: World) -> None:
+    world = prepared
     world.settings = world.settings.model_copy(update={"hold_removed": 0.4, "hold_ignores_below": 0})
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    assert world.refresh("first")["changes"] == {"added": 6}, "the first publication is not held"
+    assert world.publish(world.result["run_id"])["changes"] == {"added": 6}, "the first publication is not held"
     world.put_profiles({"bob": "I worked in nursing.", "cat": None, "eve": "On Sundays: singing."}, version=2)
     run_id = world.prepare("second", kind="daily_incremental")
     assert world.scope["reasons"] == {"first_time": 1, "profile_changed": 2} and world.scope["members_removed"] == 2
@@ -95,15 +92,11 @@ def test_a_publication_past_a_limit_is_held_until_somebody_approves(world: World
 KILL_SELF = """
 import os, signal, sys
 from jobs import publish_labels
-from jobs.errors import HeldError
-from jobs.hold import approve
-from jobs.labels_commit import LabelsBase, LostRaceError, swap_labels
-from jobs.list_runs import list_runs
 from jobs.settings import Settings
 from jobs.spark_session import spark_session
 swap = publish_labels.swap_labels
 def swap_and_die(*args):
-    if sys.argv[2] == "after": swap(*args)
+    swap(*args)
     os.kill(os.getpid(), signal.SIGKILL)
 publish_labels.swap_labels = swap_and_die
 settings = Settings()
@@ -112,15 +105,25 @@ with spark_session(settings, "test") as spark:
 """
 
 
+class EndedBeforeItsCommitError(BaseException):
+    """Nothing catches it: what it leaves is what a kill there would."""
+
+
 @pytest.mark.slow
-def test_a_publisher_killed_before_or_after_its_commit_ends_with_the_same_tables(world: World) -> None:
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    run_id = world.prepare("killed")
-    kill(world, run_id, "before")
+def test_a_publisher_that_ends_before_or_after_its_commit_leaves_the_same_tables(
+    prepared: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, run_id = prepared, prepared.result["run_id"]
+
+    def end(*_: Any) -> int:
+        raise EndedBeforeItsCommitError
+
+    with monkeypatch.context() as patched, pytest.raises(EndedBeforeItsCommitError):
+        patched.setattr(publish_labels, "swap_labels", end)
+        world.publish(run_id)
     assert world.labels() == set() and world.rows("runs", where="event = 'published'") == []
 
-    kill(world, run_id, "after")
+    kill_after_the_commit(world, run_id)
     expected = world.labels()
     assert len(expected) == 6 and world.rows("runs", where="event = 'published'") == []
 
@@ -131,9 +134,9 @@ def test_a_publisher_killed_before_or_after_its_commit_ends_with_the_same_tables
     assert (world.labels(), world.version(LABELS)) == (expected, 1)
 
 
-def kill(world: World, run_id: str, when: str) -> None:
-    """Publish in a process that ends itself with SIGKILL before or after its commit on `labels`."""
+def kill_after_the_commit(world: World, run_id: str) -> None:
+    """Publish in a process that ends itself with SIGKILL after its commit on `labels`."""
     settings = world.settings
     env = os.environ | {"SEMLABEL_HOME": str(settings.home), "SEMLABEL_MLFLOW_URI": settings.mlflow_uri}
-    done = subprocess.run([sys.executable, "-c", KILL_SELF, run_id, when], env=env, capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", KILL_SELF, run_id], env=env, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2000:]

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from jobs.settings import Settings
 from schemas.labels import LABELS
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS, register_variant
-from tests.world import World, settings_under
+from tests.world import World
 
 
 @dataclass
@@ -47,13 +46,11 @@ def look(world: World, result: dict[str, Any], **extra: Any) -> Seen:
 
 @pytest.fixture(scope="module")
 def runs(
-    spark: SparkSession, registry: Settings, labeler: Path, tmp_path_factory: pytest.TempPathFactory
+    _published: World, registry: Settings, labeler: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Seen]:
     home = tmp_path_factory.mktemp("refresh")
-    world = World(spark, settings_under(home, mlflow_uri=registry.tracking_uri, candidates_per_member=8))
-    world.put_profiles(PROFILE_TEXTS)
-    world.put_catalog(CATALOG_TEXTS)
-    seen = {"first": look(world, world.refresh("first"), reasons={r["reason"] for r in world.rows("label_changes")})}
+    world = _published.copy(home)
+    seen = {"first": look(world, world.result, reasons={r["reason"] for r in world.rows("label_changes")})}
     seen["unchanged"] = look(world, world.refresh("unchanged"))
 
     texts = {key: text for key, text in PROFILE_TEXTS.items() if key != "dan"}

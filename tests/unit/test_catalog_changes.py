@@ -77,6 +77,15 @@ def test_what_happened_to_an_entry(then: EntryState | None, now: EntryState | No
     assert entry_changes(then, now) == changes
 
 
+def test_entries_that_went_stand_before_new_ones_and_alike_by_text(tmp_path: Path) -> None:
+    gone: Catalog = [("q1", "skill", "Welding", "active"), ("q2", "skill", "nursing", "active")]
+    new: Catalog = [("q0", "skill", "baking", "active")]
+    both: Catalog = [("q3", "skill", "sewing", "active")]
+    version = write(tmp_path, [*gone, *both], [*new, ("q3", "skill", "to sew", "active")])
+    found = [entry.qualification_id for entry in changed_entries(tmp_path, version - 1, version)]
+    assert found == ["q2", "q1", "q3", "q0"]
+
+
 def test_a_version_that_is_gone_is_named_and_makes_nobody_keep_candidates(tmp_path: Path) -> None:
     version = write(tmp_path, [("q1", "skill", "nursing", "active")], [("q1", "skill", "nursing", "retired")])
     for file in (tmp_path / "catalog").glob("*.parquet"):

@@ -109,7 +109,7 @@ def test_a_held_run_is_shown_and_approved_once(settings: Settings) -> None:
     assert approved["approved"] == ["labels removed: all"] and "publish_labels --set run_id=r" in approved["next"]
     assert approve(settings, "r") == approved
     assert event_payload(settings.tables, "r", APPROVED) == {"reasons": ["labels removed: all"]}
-    assert [run["state"] for run in list_runs(settings, limit=5)] == ["approved"]
+    assert [run["state"] for run in list_runs(settings, limit=5)] == ["open"], "approved, and not done yet"
 
 
 def test_only_a_held_run_can_be_approved(settings: Settings) -> None:

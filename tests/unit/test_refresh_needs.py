@@ -19,7 +19,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_a_kind_without_a_dag_is_named_with_those_there_are(settings: Settings) -> None:
-    with pytest.raises(DataError, match=r"no DAG 'monthly'.*weekly_full"):
+    with pytest.raises(DataError, match=r"'monthly' is no kind of refresh; there are catalog_backfill, .*weekly_full"):
         run_refresh(settings, "monthly")
 
 

@@ -165,7 +165,7 @@ def test_a_run_and_a_member_narrow_the_draw(settings: Settings) -> None:
     assert replay_labels(settings, run_id="run-1", member_id=member, n_sample=1)["n_labels"] == 1
     with pytest.raises(DataError, match="no published run"):
         replay_labels(settings, run_id="run-9")
-    with pytest.raises(MissingRequirementError, match="No label to replay"):
+    with pytest.raises(MissingRequirementError, match="No published label of member 'nobody'"):
         replay_labels(settings, member_id="nobody")
     with pytest.raises(DataError, match="not_in_catalog"):
         replay_labels(settings, member_id="ann", qualification_id="q9")

@@ -113,4 +113,5 @@ def test_a_text_has_the_same_vector_on_one_core_and_on_two(embedder: Any) -> Non
         command, env=env, capture_output=True, text=True, check=True, preexec_fn=lambda: os.sched_setaffinity(0, {0})
     )
     assert elsewhere.stdout.strip() == hashlib.sha256(np.ascontiguousarray(here).tobytes()).hexdigest()
+    assert "Loading weights" not in elsewhere.stderr, "a bar that nobody asked for"
     assert not here[3].any(), "an empty text embeds to nothing"
