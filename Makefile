@@ -37,7 +37,7 @@ test-whole: # whole runs through the command line and Airflow; Ray, the servers
 	@$(BIN)/python -m pytest tests/e2e tests/dags tests/serving tests/ray
 
 test-parts:
-	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/spark
+	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/updates tests/spark
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -14,11 +14,13 @@ from pydantic import ValidationError
 
 from jobs.audit.cli import app as audit_app
 from jobs.command_output import AsJson, confirm_replacing, emit, time_option
+from jobs.kv.cli import app as kv_app
 from jobs.labeler.cli import app as labeler_app
 from jobs.local.cli import app as deployment_app
 from jobs.sample.seeds import MAX_SAMPLE_SEED
 from jobs.settings import Settings, faults_of
 from jobs.undo_cli import add_commands as add_undo_commands
+from jobs.updates.cli import app as updates_app
 
 app = typer.Typer(
     help="Keep LLM-made labels of a population fresh, cheap, explainable and right.",
@@ -36,6 +38,8 @@ _CANDIDATES = "How many candidates to retrieve for each member (K); unset: SEMLA
 app.add_typer(audit_app)
 app.add_typer(labeler_app, name="labeler")
 app.add_typer(deployment_app, name="deployment")
+app.add_typer(updates_app, name="updates")
+app.add_typer(kv_app, name="kv")
 
 
 @app.command()

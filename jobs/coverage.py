@@ -70,6 +70,18 @@ def standing(mine: str, theirs: str) -> Column:
     return F.when(is_published & newer & older, "conflicting").when(is_published & newer, "superseded")
 
 
+def versions_covered(mine: str, theirs: str) -> dict[str, Column]:
+    """Return the versions that a published row names, by column: `jobs.rules.standing.versions_covered`."""
+    same = {
+        "profiles_delta_version": F.col(f"{mine}.profile_hash").eqNullSafe(F.col(f"{theirs}.profile_hash")),
+        "catalog_delta_version": F.col(f"{mine}.catalog_version") == F.col(f"{theirs}.catalog_version"),
+    }
+    return {
+        name: F.when(is_same, F.greatest(f"{mine}.{name}", f"{theirs}.{name}")).otherwise(F.col(f"{mine}.{name}"))
+        for name, is_same in same.items()
+    }
+
+
 def _profile_order(mine: str, theirs: str) -> Column:
     same = F.col(f"{mine}.profile_hash").eqNullSafe(F.col(f"{theirs}.profile_hash"))
     by_table = _sign(mine, theirs, "profiles_delta_version")

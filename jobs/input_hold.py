@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.append_row import append_row
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.pins import Pins
 from jobs.rules.hold import Hold, Input
@@ -16,6 +15,7 @@ from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, query
+from jobs.table_writer import append_rows
 from mis_scoring.core.identity import digest
 from schemas.holds import HOLDS
 
@@ -70,7 +70,7 @@ def show_holds(root: Path) -> list[dict[str, Any]]:
 
 def _append(root: Path, hold_id: str, event: str, **columns: str) -> None:
     row = {"hold_id": hold_id, "event": event, "at": datetime.now(UTC), **columns}
-    append_row(root, HOLDS, row, transaction=f"{hold_id}:{event}")
+    append_rows(root, HOLDS, [row], transaction=f"{hold_id}:{event}")
 
 
 def _rows(root: Path, where: str) -> list[dict[str, Any]]:

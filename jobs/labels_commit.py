@@ -7,7 +7,8 @@ publisher that read it after such a commit would take a number of its own.
 from dataclasses import dataclass
 from pathlib import Path
 
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -72,6 +73,24 @@ def swap_labels(spark: SparkSession, root: Path, run_id: str, base: LabelsBase, 
     if version is None:  # the sequence had passed the number: Delta skipped the merge
         raise LostRaceError(f"labels moved past version {base.version} while {run_id} was published")
     return version
+
+
+def mark_publication(root: Path, run_id: str, base: LabelsBase) -> int:
+    """Commit no label as the publication after `base`, so that whoever computed before computes again.
+
+    Raises:
+        LostRaceError: another publisher committed in between.
+    """
+    as_it_was = DeltaTable(table_path(root, LABELS), version=base.version)
+    number = Transaction(_SEQUENCE, base.n_publications + 1)
+    properties = CommitProperties(
+        custom_metadata={"userMetadata": run_id}, app_transactions=[number], max_commit_retries=0
+    )
+    try:
+        write_deltalake(as_it_was, LABELS.columns.empty_table(), mode="append", commit_properties=properties)
+    except CommitFailedError as error:
+        raise LostRaceError(f"labels moved past version {base.version} while {run_id} was published") from error
+    return base.version + 1
 
 
 class _SessionConf:

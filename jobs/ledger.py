@@ -11,15 +11,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.append_row import append_row
 from jobs.pins import PINNED, Pins
 from jobs.rules.run_state import APPROVED as APPROVED
 from jobs.rules.run_state import FAILED as FAILED
 from jobs.rules.run_state import HELD as HELD
 from jobs.rules.run_state import PLANNED as PLANNED
 from jobs.rules.run_state import PUBLISHED as PUBLISHED
+from jobs.rules.standing import PROFILE_UPDATES
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
+from jobs.table_writer import append_rows
 from mis_scoring.core.identity import canonical_json
 from schemas.runs import RUNS
 
@@ -33,7 +34,7 @@ def append_event(root: Path, run_id: str, event: str, payload: Mapping[str, Any]
         "at": datetime.now(UTC),
         "payload": canonical_json(dict(payload)),
     }
-    append_row(root, RUNS, row, transaction=f"{run_id}:{event}:{attempt}")
+    append_rows(root, RUNS, [row], transaction=f"{run_id}:{event}:{attempt}")
 
 
 def event_payload(root: Path, run_id: str, event: str, *, attempt: int | None = None) -> dict[str, Any] | None:
@@ -74,13 +75,17 @@ def publication_number(published: Mapping[str, Any]) -> int:
 
 
 def published_pins(root: Path) -> list[Pins]:
-    """Return what the published runs pinned, the last published first; one value a run that ever published."""
+    """Return what the published runs pinned, the last published first; one value a run that ever published.
+
+    But for profile updates: each looks at a few members, and says nothing of what all others stand on.
+    """
     if not table_exists(root, RUNS):
         return []
     sql = f"""
         SELECT p.payload FROM runs p JOIN runs d ON d.run_id = p.run_id AND d.event = '{PUBLISHED}'
         WHERE p.event = '{PINNED}' ORDER BY d.at DESC"""
-    return [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
+    found = [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
+    return [pins for pins in found if pins.kind != PROFILE_UPDATES]
 
 
 def unpublished_runs(root: Path) -> list[str]:

@@ -54,7 +54,7 @@ def _shown(settings: Settings, run_id: str, hold: dict[str, Any] | None) -> dict
         "pins": dict(ledger.of(PINNED)),
         "events": [event for event in events if event["event"] != PINNED],
         "report": json.loads(report.read_text()) if report.exists() else None,
-        "members": ledger.of("plan_refresh").get("members"),
+        "members": (ledger.of("plan_refresh") or ledger.of("scope_members")).get("members"),  # updates have no plan
         "seconds": round(sum(ledger.seconds_by_job().values()), 1),
         "hold": hold,
     }

@@ -18,6 +18,7 @@ from jobs.ledger import event_payload, write_pins
 from jobs.pins import PINNED, Pins, run_id_of
 from jobs.published_event import repair_published_events
 from jobs.rules.scope import LOOKS_AFTER
+from jobs.rules.standing import PROFILE_UPDATES
 from jobs.settings import Settings
 from jobs.table_admin import create_missing, current_version, require
 from jobs.table_reader import literal, query
@@ -87,7 +88,8 @@ def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
         is_validated=not unvalidated_reason,
         unvalidated_reason=unvalidated_reason,
         generation=_next_generation(root, labeler.artifact.scorer_id) if params.recompute else 0,
-        stop_sample_share=settings.stop_sample_share,
+        # a batch is no sample of the members, and a member who waits for labels pays for no further round
+        stop_sample_share=0.0 if params.kind == PROFILE_UPDATES else settings.stop_sample_share,
         stop_sample_at_least=settings.stop_sample_at_least,
         stop_sample_from=settings.stop_sample_from,
     )

@@ -20,13 +20,13 @@ from pyspark.sql import functions as F
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from jobs.artifact_folder import load_artifact
-from jobs.coverage import published_coverage, standing
+from jobs.coverage import published_coverage, standing, versions_covered
 from jobs.hold import hold_past_limits
 from jobs.input_hold import standing_holds
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
-from jobs.labels_commit import LabelsBase, LostRaceError, swap_labels
-from jobs.ledger import PUBLISHED, event_payload
+from jobs.labels_commit import LabelsBase, LostRaceError, mark_publication, swap_labels
+from jobs.ledger import PUBLISHED, event_payload, unpublished_runs
 from jobs.member_outcomes import to_coverage, to_labels
 from jobs.on_hold import is_on_hold
 from jobs.pins import Pins
@@ -41,6 +41,7 @@ from jobs.rendering import item_text, text_hash
 from jobs.restored_labels import write_restored
 from jobs.rules.hold import Hold
 from jobs.rules.rollback import ROLLBACK
+from jobs.rules.standing import needs_commit
 from jobs.sampled_outcomes import keep_stop_sample
 from jobs.scope import n_in_scope
 from jobs.settings import Settings
@@ -99,6 +100,8 @@ def _publish_once(spark: SparkSession, settings: Settings, pins: Pins) -> dict[s
         hold_past_limits(settings, pins)
     written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
     version = swap_labels(spark, root, pins.run_id, base, written) if counts else None
+    if version is None and needs_commit(pins.kind, n_changes=0, n_others_open=len(unpublished_runs(root)) - 1):
+        version = mark_publication(root, pins.run_id, base)
     return append_published(root, pins.run_id, version, counts, compared_with=base.version)
 
 
@@ -117,14 +120,22 @@ def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
 
 
 def _with_standing(coverage: DataFrame, earlier: DataFrame, pins: Pins, holds: Sequence[Hold]) -> DataFrame:
-    """Mark as left out the members whose published pins are newer than the run's, and those on hold since its plan."""
+    """Mark as left out the members whose published pins are newer than the run's, and those on hold since its plan.
+
+    A row that may be published names the newest versions that it is true of.
+    """
     is_gone = F.coalesce(F.col("mine.stop_reason") == "member_removed", F.lit(False))
     on_hold = F.when(is_on_hold(is_gone, F.col("theirs.run_id"), pins, holds), "on_hold")
     joined = coverage.alias("mine").join(earlier.alias("theirs"), "member_id", "left")
     reason = F.coalesce(standing("mine", "theirs"), on_hold, F.col("mine.incomplete_reason"))
-    marked = joined.select("mine.*", reason.alias("left_out")).drop("incomplete_reason")
-    marked = marked.withColumnRenamed("left_out", "incomplete_reason")
-    return marked.withColumn("is_complete", F.col("incomplete_reason").isNull())
+    versions = versions_covered("mine", "theirs")
+    covered = [version.alias(f"covered_{name}") for name, version in versions.items()]
+    marked = joined.select("mine.*", reason.alias("left_out"), *covered)
+    raised = {
+        name: F.when(F.col("left_out").isNull(), F.col(f"covered_{name}")).otherwise(F.col(name)) for name in versions
+    }
+    state = {"incomplete_reason": F.col("left_out"), "is_complete": F.col("left_out").isNull()}
+    return marked.withColumns(raised | state)
 
 
 def _compare_labels(spark: SparkSession, root: Path, pins: Pins, base: LabelsBase, earlier: DataFrame) -> None:

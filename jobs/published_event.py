@@ -13,10 +13,15 @@ from schemas.label_changes import LABEL_CHANGES
 from schemas.labels import LABELS
 from schemas.table import Table
 
+_COMMITS_BACK = 1000  # maintenance commits, too
+
 
 def committed_runs(root: Path) -> dict[str, int]:
-    """Return the version of each commit on `labels` that carries a run's id; as far back as Delta keeps its log."""
-    history = DeltaTable(table_path(root, LABELS)).history()
+    """Return the version of each of the last commits on `labels` that carries a run's id.
+
+    Every pin and every publisher asks, so that a commit without its event is among the last.
+    """
+    history = DeltaTable(table_path(root, LABELS)).history(_COMMITS_BACK)
     return {commit["userMetadata"]: int(commit["version"]) for commit in history if commit.get("userMetadata")}
 
 

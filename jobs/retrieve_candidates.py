@@ -78,7 +78,9 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
 
     vectors = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash", "vector")
     vectors = vectors.where(F.length("vector") > 0)  # a text that embeds to nothing has no direction
-    indexed = _stage(with_vectors(entries, "text", vectors), settings, pins, INDEX)
+    # two runs at once may have embedded a text both, and an entry stands in the index once
+    unique = with_vectors(entries, "text", vectors).dropDuplicates(["qualification_id"])
+    indexed = _stage(unique, settings, pins, INDEX)
     _require_entries(indexed, pins)
     index_folder = str(_folder(settings, pins, INDEX))
     tallied_in = _tally_folder(settings, pins, "ranked")

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.append_row import append_row
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.repair_price import repair_of
 from jobs.rules.revocation import Revocation
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_reader import pins_of, query
+from jobs.table_writer import append_rows
 from mis_scoring.core.errors import DataError
 from mis_scoring.core.identity import text_hash
 from schemas.every import RUN_TABLES
@@ -60,7 +60,7 @@ def revoke(settings: Settings, request: Request, *, is_dry: bool = False) -> dic
         raise CheckFailedError("No judgment fits that is not withdrawn already: nothing was revoked.")
     if not is_dry:
         row = asdict(one) | {"reason": request.reason, "who": request.who}
-        append_row(root, REVOCATIONS, row, transaction=one.revocation_id)
+        append_rows(root, REVOCATIONS, [row], transaction=one.revocation_id)
     return {"revocation_id": None if is_dry else one.revocation_id, **repair}
 
 

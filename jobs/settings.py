@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -90,6 +90,28 @@ class Settings(BaseSettings):
     serve_stream_idle_s: float = Field(30, gt=0, description="a stream without items for so long is ended")
     serve_drain_s: float = Field(30, gt=0, description="how long requests under way may take once it is to end")
     serve_freeze_heap: bool = Field(True, description="keep what is loaded out of the garbage collector's sight")
+
+    # profile updates between refreshes, and the labels of downstream readers (docs/updates.md)
+    updates_inbox: str = Field("", description="SQLAlchemy URL of a PostgreSQL for the inbox; empty: SQLite under home")
+    updates_write_profiles: bool = Field(
+        True, description="false: the source writes `profiles`, and an update waits until it is there"
+    )
+    updates_per_batch: int = Field(64, ge=1, description="members of a micro-batch at most")
+    updates_waiting_limit: int = Field(100_000, ge=1, description="beyond so many waiting updates none is taken in")
+    updates_host: str = Field("127.0.0.1", description="where the service listens; others than loopback need a token")
+    updates_port: int = Field(50061, ge=0, le=65535, description="gRPC: profile updates in, labels out")
+    updates_http_port: int = Field(8071, ge=0, le=65535, description="HTTP: labels out, health, metrics")
+    updates_token: SecretStr = Field(SecretStr(""), description="clients send it as `Authorization: Bearer`")
+    updates_tls_certificate: Path | None = Field(
+        None, description="PEM, with `updates_tls_key`: the service speaks TLS"
+    )
+    updates_tls_key: Path | None = None
+    updates_scorer: str = Field("", description="host:port of a model server; empty: the engine, in the service itself")
+    updates_scorer_token: SecretStr = SecretStr("")
+    updates_scorer_ca: Path | None = Field(None, description="PEM, who signed the model server's certificate")
+    updates_scorer_timeout_s: float = Field(30.0, gt=0, description="of one request: a member's round")
+    start_updates: bool = Field(False, description="`make up` starts the service, too (1.5 GB)")
+    kv_url: str = Field("", description="redis://... of the key-value store; empty: LMDB under home")
 
     engines_usd_per_hour: float | None = Field(None, ge=0, description="rent of all engines together; prices a plan")
     max_pairs: int | None = Field(None, ge=0, description="a run that may score more stops when it is planned")

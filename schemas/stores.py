@@ -68,6 +68,22 @@ STORES = (
         deleted_by="a person (`mlflow gc`)",
     ),
     Store(
+        where="updates",
+        holds="the inbox of profile updates (SEMLABEL_UPDATES_INBOX): profile texts while they wait, then the highest "
+        "version of each member; its lock",
+        personal="texts",
+        kept="a text until its batch is published; a version for good",
+        deleted_by="the update service, and `semlabel forget`",
+    ),
+    Store(
+        where="kv",
+        holds="the key-value store of labels (SEMLABEL_KV_URL): each member's qualification ids and scores; of who was "
+        "erased the hash of the id",
+        personal="ids",
+        kept="the current value of a member",
+        deleted_by="`semlabel forget`; the folder may be deleted, and is filled again",
+    ),
+    Store(
         where="airflow",
         holds="Airflow's database and task logs: parameters and counts",
         personal="none",

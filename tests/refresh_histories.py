@@ -7,6 +7,7 @@ from jobs.rules.labels import Label
 from jobs.rules.rollback import ROLLBACK
 from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
 from tests.rollback_model import Rollback
+from tests.updates_model import ModelInbox, UpdateBatch
 
 TEXTS = ("nurse", "welder", "singer", "coder")  # few, so that changes are taken back as well
 ITEMS = ("nursing", "welding", "singing", "coding", "baking", "driving")
@@ -26,9 +27,11 @@ class History:
         kinds: Sequence[str] = KINDS,
         changes: Sequence[str] = ("profile",),
         undoes: bool = False,
+        streams: bool = False,
     ) -> None:
         self.draw = random.Random(seed)
         self.store, self.kinds, self.changes, self.undoes = Store(), kinds, changes, undoes
+        self.streams, self.inbox = streams, ModelInbox()
         self.overwritten: list[str] = []  # runs that changed a label while its member was on hold
         self.workers: list[Run] = []
         self.n_triggers = 0
@@ -38,10 +41,13 @@ class History:
     def play(self, n_events: int) -> None:
         """Let events happen: a change, a trigger, a step of a worker, a death; where it undoes, a person's acts too."""
         events: list[Callable[[], None]] = [self._change, self._trigger, self._step, self._die]
-        weights = [3, 2, 9, 1]
+        weights = [3 if self.changes else 0, 2 if self.kinds else 0, 9, 1]
         if self.undoes:
             events += [self._break_or_mend, self._revoke, self._roll_back, self._release]
             weights += [1, 1, 2, 1]
+        if self.streams:
+            events += [self._edit, self._take]
+            weights += [3, 3]
         for _ in range(n_events):
             self.draw.choices(events, weights=weights)[0]()
 
@@ -90,7 +96,7 @@ class History:
 
     def _trigger(self) -> None:
         """One, none or two workers; now and then the same trigger once more, much later."""
-        triggered = [worker for worker in self.workers if worker.kind != ROLLBACK]
+        triggered = [worker for worker in self.workers if worker.kind in self.kinds]
         if triggered and self.draw.random() < 0.15:
             old = self.draw.choice(triggered)
             kind, trigger_id = old.run_id.rsplit("-", 1)
@@ -101,6 +107,25 @@ class History:
         for _ in range(self.draw.choices((1, 0, 2), weights=(7, 2, 1))[0]):
             recompute = self.undoes and self.draw.random() < 0.3
             self.workers.append(Run(self.store, kind, trigger_id, fails=fails, recompute=recompute))
+
+    def _edit(self) -> None:
+        """An edit comes by the stream: late, twice, or before an older one."""
+        member, version = self.draw.choice(MEMBERS), self.draw.randint(2, 11 + len(self.workers))
+        text = self.draw.choice((*TEXTS, None))  # a member without a text is removed
+        self.inbox.put(member, version, text)
+
+    def _take(self) -> None:
+        """A worker takes a batch, which may be one that a dead worker had; there is one at a time."""
+        if not any(isinstance(worker, UpdateBatch) and not worker.is_done for worker in self.workers):
+            batch_id = self.inbox.take(limit=self.draw.randint(1, 3))
+            if batch_id is not None:
+                self.workers.append(UpdateBatch(self.store, self.inbox, batch_id))
+
+    def drain(self) -> None:
+        """Work on the updates until none is left; runs that were going on go on afterwards."""
+        while (batch_id := self.inbox.take(limit=2)) is not None:
+            UpdateBatch(self.store, self.inbox, batch_id).finish()
+        self.workers = [worker for worker in self.workers if not isinstance(worker, UpdateBatch)]
 
     def _step(self) -> None:
         if open_ := [worker for worker in self.workers if not worker.is_done]:

@@ -29,6 +29,7 @@ from mis_scoring.core.rounds import RoundRule
 
 EPOCH = datetime(2026, 1, 1)
 K = 5
+_VERSIONS = ("profiles_delta_version", "catalog_delta_version")
 RULE = RoundRule(candidates_per_round=2, stop_below=0.5)
 
 
@@ -271,7 +272,6 @@ class Run:
         store = self.store
         if self.run_id in store.scope:
             return
-        members = {*store.profiles[self._pins.profiles_version], *store.covered_members()}
         reasons = {
             member: scope_rules.scope_reasons(
                 self.kind,
@@ -280,12 +280,15 @@ class Run:
                 is_revoked=store.is_revoked(member, self._pins.pinned_at),
                 holds=store.holds.values(),
             )
-            for member in sorted(members)
+            for member in sorted(self._looked_at())
         }
         found = {member: (why, *self._retrieve(member, why)) for member, why in reasons.items() if why}
         store.scope[self.run_id] = {member: why for member, (why, _, _) in found.items()}
         store.retrieved[self.run_id] = {member: version for member, (_, version, _) in found.items()}
         store.candidates[self.run_id] = {member: candidates for member, (_, _, candidates) in found.items()}
+
+    def _looked_at(self) -> set[str]:
+        return {*self.store.profiles[self._pins.profiles_version], *self.store.covered_members()}
 
     def _retrieve(self, member: str, why: tuple[Any, ...]) -> tuple[int | None, tuple[str, ...]]:
         """Return the version of the catalog that the candidates come from, and them."""
@@ -318,7 +321,8 @@ class Run:
 
     def _commit(self) -> None:
         """Swap, if nobody else has since `_publish`."""
-        if not self._changes:
+        n_open = len(self.store.pins.keys() - self.store.events.keys() - {self.run_id})
+        if not standing_rules.needs_commit(self.kind, n_changes=len(self._changes), n_others_open=n_open):
             return
         if len(self.store.commits) != self._base:
             self._steps = [self._publish, self._commit, self._close]
@@ -346,6 +350,8 @@ class Run:
             state = "on_hold"
         reason = standing_rules.standing(mine, stands) or state
         state = {"candidates": K, "judged": 0, "is_complete": reason is None, "incomplete_reason": reason}
+        if reason is None:
+            state |= dict(zip(_VERSIONS, standing_rules.versions_covered(mine, stands), strict=True))
         return vars(mine) | state | {"retrieval_delta_version": self.store.retrieved[self.run_id][member]}
 
     def _compare(self, member: str) -> None:

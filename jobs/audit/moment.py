@@ -84,9 +84,14 @@ def moment_of(reader: Reader, as_of: str | None) -> Moment:
     return Moment(asked=as_of, publications={one.run_id: one for one in kept})
 
 
-def publications(reader: Reader) -> list[Publication]:
-    """Return the published runs in the order in which they took effect; one row a run that ever published."""
-    rows = reader.rows(f"SELECT run_id, at, payload FROM runs WHERE event = '{PUBLISHED}'", RUNS)
+def publications(reader: Reader, *, since: datetime | None = None) -> list[Publication]:
+    """Return the published runs in the order in which they took effect; one row a run that ever published.
+
+    Args:
+        since: only those whose event was written from then on.
+    """
+    later = "" if since is None else f" AND at >= TIMESTAMP '{since.isoformat()}'"
+    rows = reader.rows(f"SELECT run_id, at, payload FROM runs WHERE event = '{PUBLISHED}'{later}", RUNS)
     found = [_publication(row["run_id"], row["at"], json.loads(row["payload"])) for row in rows]
     return sorted(found, key=lambda one: one.order)
 

@@ -63,6 +63,9 @@ def print_forgotten(done: dict[str, Any]) -> None:
     lines.line("rows", ", ".join(f"{name} {n}" for name, n in done["rows_deleted"].items()) or "none")
     rewritten = f"{done['staged_rewritten']} staged and {done['work_files']} of work folders rewritten"
     lines.line("files", f"{done['files_deleted']} deleted, {rewritten}")
+    if done["updates_deleted"] or done["is_in_store"]:
+        served = "the labels" if done["is_in_store"] else "no label"
+        lines.line("served", f"{done['updates_deleted']} update(s) of the inbox, {served} of the key-value store")
     if done["texts_shared"]:
         lines.line("kept", f"{done['texts_shared']} text(s) that another member has word for word")
     if done["labelers_gone"]:

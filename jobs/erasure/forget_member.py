@@ -12,6 +12,7 @@ from jobs.audit.changes import label_rows
 from jobs.audit.moment import moment_of
 from jobs.erasure.files import clean_work, remove_old_files, rewrite_staged
 from jobs.erasure.rows import Rows, count_rows, delete_rows, rows_of
+from jobs.erasure.served import forget_served, forget_updates, has_update
 from jobs.erasure.traces import Traces, find_traces
 from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.run_ledger import read_runs
@@ -48,13 +49,16 @@ def forget_member(settings: Settings, member_id: str, *, work: Sequence[Path] = 
     there = [rows for rows in rows_of(traces) if rows.values and table_exists(root, rows.table)]
     counts = {rows.table.name: count_rows(reader, rows) for rows in there}
     is_present = reader.one(f"SELECT 1 AS one FROM profiles WHERE {equals(member_id=member_id)}", PROFILES) is not None
-    if tombstone is None and not is_present and not any(counts.values()):
+    is_known = is_present or any(counts.values()) or has_update(settings, member_id)
+    if tombstone is None and not is_known:
         raise MissingRequirementError(f"No member {member_id!r} in {root}: nothing to erase.")
     _start(reader, root, traces)
     refuse_while_open(settings, member_id)  # again: a run may have been planned before the tombstone was there
+    n_updates = forget_updates(settings, member_id)
     for rows in there:
         if counts[rows.table.name]:
             delete_rows(root, rows)
+    is_served = forget_served(settings, member_id)
     idle_s = settings.run_idle_hours * 3600
     removed = [remove_old_files(root, rows, broken_after_s=idle_s) for rows in there]
     staged = rewrite_staged(settings.staging, member_id, broken_after_s=idle_s)
@@ -70,6 +74,8 @@ def forget_member(settings: Settings, member_id: str, *, work: Sequence[Path] = 
         "texts_shared": len(traces.shared),
         "labelers_gone": traces.n_labelers_gone,
         "is_in_profiles": is_present,
+        "updates_deleted": n_updates,
+        "is_in_store": is_served,
     }
 
 

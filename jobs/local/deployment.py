@@ -76,8 +76,8 @@ def _require_free_ports(wanted: list[Service]) -> None:
     if taken:
         raise MissingRequirementError(
             f"Ports are taken by other programs ({', '.join(taken)}): set SEMLABEL_AIRFLOW_PORT, "
-            "SEMLABEL_METRICS_PORT, SEMLABEL_MLFLOW_PORT, SEMLABEL_RAY_PORT, SEMLABEL_SERVE_METRICS_PORT or "
-            "SEMLABEL_SPARK_CONNECT_PORT."
+            "SEMLABEL_METRICS_PORT, SEMLABEL_MLFLOW_PORT, SEMLABEL_RAY_PORT, SEMLABEL_SERVE_METRICS_PORT, "
+            "SEMLABEL_SPARK_CONNECT_PORT or SEMLABEL_UPDATES_PORT."
         )
 
 

@@ -53,6 +53,8 @@ def services(settings: Settings) -> list[Service]:
         _airflow(settings, "triggerer", "--skip-serve-logs"),
         _airflow(settings, "scheduler", "--skip-serve-logs"),
     ]
+    if settings.start_updates:
+        wanted.append(_module("updates", "jobs.cli", settings.updates_port, "updates", "serve"))
     return wanted
 
 

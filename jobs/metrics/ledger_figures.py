@@ -8,6 +8,7 @@ from jobs.metrics import names
 from jobs.metrics.names import Metric, Sample
 from jobs.pins import PINNED
 from jobs.rules.rollback import ROLLBACK
+from jobs.rules.standing import PROFILE_UPDATES
 from jobs.run_ledger import RunLedger
 
 _SUMMED = {
@@ -52,15 +53,17 @@ def labels_age_s(runs: Iterable[RunLedger], now: datetime) -> tuple[float, str] 
 def _up_to_date(runs: list[RunLedger]) -> list[RunLedger]:
     """Keep the published runs that brought labels up to their pins, and still do.
 
-    A rollback brings them back, a run that was rolled back no longer does, and one whose labeler or catalog is on hold
-    looked at nobody.
+    A rollback brings them back, a run that was rolled back no longer does, one whose labeler or catalog is on hold
+    looked at nobody, and profile updates looked at the members of a batch only.
     """
     published = [run for run in runs if run.state == "published"]
     rolled_back = {run.of(PINNED).get("rolls_back") for run in published}
     return [
         run
         for run in published
-        if run.kind != ROLLBACK and run.run_id not in rolled_back and not run.of("scope_members").get("is_on_hold")
+        if run.kind not in (ROLLBACK, PROFILE_UPDATES)
+        and run.run_id not in rolled_back
+        and not run.of("scope_members").get("is_on_hold")
     ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Literal
 
 from jobs.rules.hold import Hold, is_on_hold
-from jobs.rules.standing import Covered, MemberPins, Published
+from jobs.rules.standing import PROFILE_UPDATES, Covered, MemberPins, Published
 
 Reason = Literal[
     "member_removed",
@@ -34,8 +34,14 @@ LOOKS_AFTER: Mapping[str, frozenset[Reason]] = {
     "daily_incremental": _OF_A_PROFILE,
     "catalog_backfill": _OF_A_CATALOG,
     "weekly_full": _ALL,
+    PROFILE_UPDATES: _ALL,
 }
-"""The reasons that bring a member into scope, by the kind of run."""
+"""The reasons that bring a member into scope, by the kind of run.
+
+`profile_updates` is asked about the members of its batch alone, and takes all of them: one whose profile is what labels
+stand on already, or who is gone before any label, too. So a run that pinned before and publishes later finds a newer
+state published, and does not win.
+"""
 
 
 def scope_reasons(
@@ -55,15 +61,15 @@ def scope_reasons(
     """
     if is_on_hold(now, before.stands, holds):
         return ()
-    reasons = _gone(before) if now is None else _revoked(is_revoked) + tuple(_differences(now, before))
+    reasons = _gone(kind, before) if now is None else _revoked(is_revoked) + tuple(_differences(now, before))
     if now is not None and not reasons:
         reasons = ("unchanged",)
     return reasons if reasons and reasons[0] in LOOKS_AFTER[kind] else ()
 
 
-def _gone(before: Published) -> tuple[Reason, ...]:
+def _gone(kind: str, before: Published) -> tuple[Reason, ...]:
     """Only who is covered has labels; the coverage of a removal has no profile."""
-    is_left = before.stands is not None and before.stands.profile_hash is not None
+    is_left = (before.stands is not None and before.stands.profile_hash is not None) or kind == PROFILE_UPDATES
     return ("member_removed",) if is_left else ()
 
 
@@ -100,11 +106,11 @@ def keeps_candidates(kind: str, reasons: tuple[Reason, ...], then: Covered | Non
     """Whether a member needs no retrieval: entries of the catalog have only gone since, and each keeps its slot.
 
     An empty slot is not scored and not counted. It closes when the member is next retrieved: by a run that looks at the
-    member for more than the catalog, by a catalog with another entry or text, and by every weekly run.
+    member for more than the catalog, by a catalog with another entry or text, by every weekly run and every update.
 
     Args:
         reasons: of `scope_reasons`.
         retired_since: the versions of `catalog` since which entries were only retired or removed.
     """
-    is_about_entries = kind != "weekly_full" and set(reasons) <= {"catalog_changed", "threshold"}
+    is_about_entries = kind not in ("weekly_full", PROFILE_UPDATES) and set(reasons) <= {"catalog_changed", "threshold"}
     return is_about_entries and then is not None and then.retrieval_delta_version in retired_since

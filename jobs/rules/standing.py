@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+PROFILE_UPDATES = "profile_updates"  # the kind of run of a micro-batch
+
 Standing = Literal["superseded", "conflicting"]
 
 
@@ -89,6 +91,30 @@ def _is_newer_in_part(row: MemberPins, stands: MemberPins) -> bool:
         or row.catalog_delta_version > stands.catalog_delta_version
         or row.pinned_at > stands.pinned_at
     )
+
+
+def versions_covered(mine: MemberPins, theirs: MemberPins | None) -> tuple[int, int]:
+    """Return the versions of profiles and catalog that a published row of coverage names.
+
+    Where the earlier row was made from the same profile, or the same catalog, as of a newer version, the labels are
+    those of that version, too. Naming the older one would let a run win that knows something from in between.
+    """
+    profiles, catalog = mine.profiles_delta_version, mine.catalog_delta_version
+    if theirs is not None and theirs.profile_hash == mine.profile_hash:
+        profiles = max(profiles, theirs.profiles_delta_version)
+    if theirs is not None and theirs.catalog_version == mine.catalog_version:
+        catalog = max(catalog, theirs.catalog_delta_version)
+    return profiles, catalog
+
+
+def needs_commit(kind: str, *, n_changes: int, n_others_open: int) -> bool:
+    """Whether a run makes a commit on the labels.
+
+    A run that changes nothing makes none, and an older one that had computed before may then still commit: the next run
+    finds that. Nobody plans the next run for a profile update, so one of those commits while any other run is open, and
+    the other one computes again.
+    """
+    return n_changes > 0 or (kind == PROFILE_UPDATES and n_others_open > 0)
 
 
 def standing(mine: MemberPins, theirs: MemberPins | None) -> Standing | None:

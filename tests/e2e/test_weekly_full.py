@@ -14,7 +14,7 @@ from jobs.write_sample import BUNDLED_LABELER
 
 pytestmark = pytest.mark.slow
 MEMBERS = 30
-REFRESH = ("refresh", "weekly_full", "--candidates", "100", "--json")  # two rounds of 50
+REFRESH = ("refresh", "weekly_full", "--candidates", "150", "--json")  # three rounds of 50: some members stop after two
 
 
 class Machine:

@@ -5,20 +5,28 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from jobs.labeler.registry import PinnedLabeler, register
 from jobs.serve_labeler import server_settings, spec_of
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.readout import FloatArray
+from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.serving.client import ScoringClient
 from mis_scoring.serving.settings import ServerSettings
+from tests.ray.fake_engines import NUDGE, FakeEngine
 from tests.ray.round_tables import write_artifact
 from tests.serving.steered_engine import ENGINE
 
+TIE_EPS = 0.25
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,17 +37,36 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def artifact(tmp_path: Path) -> LabelerArtifact:
-    return write_artifact(tmp_path / "artifact", tie_eps=0.25)
+    return write_artifact(tmp_path / "artifact", tie_eps=TIE_EPS)
 
 
-def _semlabel(home: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+@contextmanager
+def _semlabel(home: Path, *arguments: str, **env: str) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
         [sys.executable, "-m", "jobs.cli", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "SEMLABEL_HOME": str(home), "SEMLABEL_ENGINE": ENGINE, **env},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _expected(
+    artifact: LabelerArtifact, folder: Path, query: str, items: list[str]
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The engine's margins, the reference's where they are ties; and which are."""
+    tokenizer = PromptTokenizer(folder / "tokenizer.json", artifact.prompt)
+    ids = tokenizer.encode_query(query)
+    engine, reference = (
+        np.array([scorer.margin(ids, tokenizer.encode_item(item)) for item in items], np.float32)
+        for scorer in (FakeEngine("engine"), FakeEngine("reference", shift=NUDGE))
     )
+    is_tie = np.abs(engine) <= TIE_EPS
+    return np.where(is_tie, reference, engine), is_tie
 
 
 def test_the_champion_is_served_until_it_is_told_to_end(
@@ -52,8 +79,13 @@ def test_the_champion_is_served_until_it_is_told_to_end(
         said = json.loads(process.stdout.readline())
         assert said["artifact_id"] == artifact.artifact_id
         with ScoringClient(said["address"], artifact_id=artifact.artifact_id) as client:
-            query, item = artifact.prompt.render_query("nurse"), artifact.prompt.render_item("Python")
-            assert len(client.score(query, [item]).scores) == 1
+            query = artifact.prompt.render_query("nurse")
+            items = [artifact.prompt.render_item(f"skill {number}") for number in range(30)]
+            found = client.score(query, items)
+        margins, is_tie = _expected(artifact, tmp_path / "artifact", query, items)
+        assert 0 < is_tie.sum() < 30
+        assert np.array_equal(found.is_reference, is_tie)
+        assert np.array_equal(found.margins, margins)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
 
@@ -74,5 +106,5 @@ def test_the_tie_rule_is_on_unless_it_is_turned_off(
 ) -> None:
     pinned = PinnedLabeler(name="labeler", version="1", folder=tmp_path / "artifact", artifact=artifact)
     spec = spec_of(settings, pinned)
-    assert spec.tie_eps == 0.25
+    assert spec.tie_eps == TIE_EPS
     assert spec_of(settings.model_copy(update={"serve_tie_rule": False}), pinned) == replace(spec, tie_eps=0.0)

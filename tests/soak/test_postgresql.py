@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from jobs.errors import MissingRequirementError
 from jobs.local.airflow_home import airflow_command
 from jobs.local.services import service_env
 from jobs.settings import Settings
+from jobs.updates.inbox import Inbox
 from tests.soak.deployed import Deployed, free_ports
+from tests.updates import test_inbox
 
 pytestmark = pytest.mark.soak
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -77,3 +80,27 @@ def test_two_schedulers_start_what_is_due_once(deployed: Deployed) -> None:
     run_id = deployed.wait_for_run("table_maintenance")
     assert list(deployed.runs("table_maintenance")) == [run_id]
     assert [task[:3] for task in deployed.tasks("table_maintenance", run_id)] == [("maintain_tables", "success", 1)]
+
+
+def test_the_inbox_of_profile_updates_keeps_its_promises_there_too(database: str) -> None:
+    def emptied() -> Inbox:
+        inbox = Inbox(database)
+        while batch := inbox.take(100):
+            inbox.finish(batch.batch_id)
+        for member in ("ann", "bob", "cat"):
+            inbox.forget(member)
+        return inbox
+
+    for story in (
+        test_inbox.test_of_one_members_edits_the_highest_version_wins_in_whatever_order_they_come,
+        test_inbox.test_an_older_edit_is_refused_also_after_the_newer_one_has_left,
+        test_inbox.test_a_batch_that_was_taken_is_taken_again_until_it_is_finished_and_later_edits_wait,
+        test_inbox.test_what_is_put_back_waits_its_time_unless_a_newer_edit_came_meanwhile,
+    ):
+        story(emptied())
+    inboxes = [emptied() for _ in range(4)]
+    test_inbox.write_at_once(inboxes)
+    with inboxes[0].alone(), pytest.raises(MissingRequirementError), inboxes[1].alone():
+        pass
+    with inboxes[1].alone():
+        pass

@@ -1,14 +1,20 @@
 """The rules that exist twice, as a function and as columns, say the same."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs import round_rule
-from jobs.coverage import standing
+from jobs.coverage import standing, versions_covered
+from jobs.inputs import faulty_profiles
 from jobs.judgments import one_a_key
 from jobs.rendering import item_text, query_text, text_hash
+from jobs.rules import standing as rules
+from jobs.rules.inputs import fault_of
+from jobs.rules.standing import MemberPins
 from mis_scoring.core import identity, readout
 from mis_scoring.core.prompt import COMPACT
 from mis_scoring.core.rounds import RoundRule
@@ -73,6 +79,7 @@ MINE = {
     ("theirs", "expected"),
     [
         ({}, None),
+        ({"profiles_delta_version": 6, "catalog_delta_version": 4}, None),
         ({"profile_hash": "p1", "profile_version": 1}, None),
         ({"profile_hash": "p3", "profile_version": 3}, "superseded"),
         ({"profile_hash": "p3", "profile_version": 2, "profiles_delta_version": 6}, "superseded"),
@@ -96,8 +103,27 @@ def test_a_runs_pins_stand_against_published_ones(
     mine = spark.createDataFrame([tuple(_typed(MINE).values())], schema)
     other = spark.createDataFrame([] if theirs is None else [tuple(_typed(MINE | theirs).values())], schema)
     joined = mine.alias("m").join(other.alias("t"), F.lit(True), "left")
-    assert joined.select(standing("m", "t")).collect()[0][0] == expected
+    columns = versions_covered("m", "t")
+    found = joined.select(standing("m", "t").alias("standing"), *(c.alias(n) for n, c in columns.items())).collect()[0]
+    assert found.standing == expected
+    pins = None if theirs is None else MemberPins(**MINE | theirs, scorer_id="s")  # type: ignore[arg-type]
+    expected_versions = rules.versions_covered(MemberPins(**MINE, scorer_id="s"), pins)  # type: ignore[arg-type]
+    assert (found.profiles_delta_version, found.catalog_delta_version) == expected_versions
 
 
 def _typed(row: dict[str, object]) -> dict[str, object]:
     return row | {"candidates_per_member": str(row["candidates_per_member"])}
+
+
+def test_a_row_that_cannot_be_used_is_found_alike(spark: SparkSession) -> None:
+    texts = [None, "", "...", " \t", "\u00bf?", "\u20ac", "\u0664", "\u05d0", "\U0001f9d1", "\u0301", "a nurse"]
+    rows = [(f"m{number}", text) for number, text in enumerate(texts)]
+    rows += [("twice", "a"), ("twice", "a"), (None, "nobody's"), ("  ", "nobody's")]
+    profiles = spark.createDataFrame(rows, "member_id string, profile_text string")
+    found = {(row.key, row.reason) for row in faulty_profiles(profiles).collect()}
+    n_rows = Counter(member for member, _ in rows)
+    faults = {
+        (member or "", fault_of("member_id", member, "profile_text", text, n_rows=n_rows[member]))
+        for member, text in rows
+    }
+    assert found == {(member, fault) for member, fault in faults if fault is not None}

@@ -108,7 +108,7 @@ def test_a_broken_rule_of_undoing_is_found_by_the_same_histories(
     assert undone(seeds[:60], changes, *quiet) != ([], [])
 
 
-def nobody_is_gone(before: Published) -> tuple[()]:
+def nobody_is_gone(kind: str, before: Published) -> tuple[()]:
     """Look at those only who have a profile."""
     return ()
 

@@ -54,6 +54,12 @@ def test_the_model_server_is_started_where_it_is_asked_for(settings: Settings) -
     assert "model-server" in names(changed(settings, start_model_server=True))
 
 
+def test_the_update_service_starts_last_and_only_where_it_is_asked_for(settings: Settings) -> None:
+    assert "updates" not in names(settings)
+    *_, last = services(changed(settings, start_updates=True, updates_port=50099))
+    assert (last.name, last.port, last.command[-2:]) == ("updates", 50099, ("updates", "serve"))
+
+
 def test_every_service_finds_the_same_spark_and_ray_by_their_tokens(settings: Settings) -> None:
     env = service_env(settings)
     token = env["SPARK_CONNECT_AUTHENTICATE_TOKEN"]

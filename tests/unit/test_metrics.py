@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from jobs.cli import app
 from jobs.metrics import names
 from jobs.metrics.exporter import TablesCollector, registry_of
-from jobs.metrics.ledger_figures import ledger_samples
+from jobs.metrics.ledger_figures import labels_age_s, ledger_samples
 from jobs.metrics.names import METRICS, Metric
-from jobs.run_ledger import RunLedger
+from jobs.run_ledger import RunLedger, read_runs
 from jobs.settings import Settings
 from schemas.profiles import PROFILES
 from tests.published_run import append_events, make_tables, put, write_run
@@ -81,6 +81,14 @@ def scraped(settings: Settings) -> dict[tuple[str, ...], float]:
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
+
+
+def test_a_batch_of_profile_updates_says_nothing_of_how_old_the_labels_of_all_others_are(tmp_path: Path) -> None:
+    make_tables(tmp_path)
+    write_run(tmp_path, "weekly_full-1", at=NOW - timedelta(hours=20))
+    write_run(tmp_path, "profile_updates-1", at=NOW - timedelta(hours=1), kind="profile_updates")
+    found = labels_age_s(read_runs(tmp_path), NOW)
+    assert found is not None and found[1] == "weekly_full-1"
 
 
 def test_a_scrape_gives_the_figures_of_the_tables(settings: Settings) -> None:

@@ -1,0 +1,140 @@
+"""A gRPC server of the project's jobs: health, reflection, a token, TLS, and a clear status for every fault."""
+
+import hmac
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from jobs.errors import FaultsError, MissingRequirementError
+from jobs.settings import LOOPBACK, Settings
+
+_OPEN = "/grpc.health.v1.Health/"  # an orchestrator's check can't send a token, and learns nothing else
+_THREADS = 8
+_MESSAGE_BYTES = 16 * 2**20
+_DRAIN_S = 10.0
+
+_MALFORMED = object()  # gRPC answers INTERNAL, its own fault, where a parser fails or returns None
+
+Method = Callable[[Any, grpc.ServicerContext], Any]
+
+
+class GrpcServer:
+    """Services by their full names; starts at once.
+
+    Raises:
+        MissingRequirementError: the address is taken, or is no loopback and there is no token.
+    """
+
+    def __init__(self, settings: Settings, handlers: Mapping[str, grpc.GenericRpcHandler], *, port: int) -> None:
+        token = settings.updates_token.get_secret_value()
+        require_token_beyond_loopback(settings)
+        self._server = grpc.server(
+            ThreadPoolExecutor(_THREADS),
+            interceptors=[_TokenInterceptor(token)] if token else [],
+            options=[("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.so_reuseport", 0)],
+        )
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        self._server.add_generic_rpc_handlers(tuple(handlers.values()))
+        names = (*handlers, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        self.port = self._listen(settings, port)
+        self._server.start()
+        for name in ("", *handlers):
+            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    def _listen(self, settings: Settings, port: int) -> int:
+        address = f"{settings.updates_host}:{port}"
+        try:
+            credentials = _credentials(settings)
+            if credentials is None:
+                return int(self._server.add_insecure_port(address))
+            return int(self._server.add_secure_port(address, credentials))
+        except RuntimeError as error:
+            raise MissingRequirementError(
+                f"Cannot listen at {address}: set SEMLABEL_UPDATES_HOST or SEMLABEL_UPDATES_PORT to one that is free."
+            ) from error
+
+    def end(self) -> None:
+        """Answer what is under way, take nothing new, and return when all is answered."""
+        self._health.enter_graceful_shutdown()
+        self._server.stop(_DRAIN_S).wait()
+
+
+def require_token_beyond_loopback(settings: Settings) -> None:
+    """Refuse to serve people's data to whoever reaches the machine.
+
+    Raises:
+        MissingRequirementError: says what to set.
+    """
+    if settings.updates_host not in LOOPBACK and not settings.updates_token.get_secret_value():
+        raise MissingRequirementError(
+            f"SEMLABEL_UPDATES_HOST is {settings.updates_host}, which is no loopback: set SEMLABEL_UPDATES_TOKEN, too."
+        )
+
+
+def unary(method: Method, request: Any, response: Any) -> Any:
+    """Return the handler of one method: what is no such message is the caller's fault, not the server's."""
+
+    def answer(message: Any, context: grpc.ServicerContext) -> Any:
+        if message is _MALFORMED:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the message is no {request.DESCRIPTOR.full_name}")
+        try:
+            return method(message, context)
+        except FaultsError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+    return grpc.unary_unary_rpc_method_handler(answer, _parser_of(request), response.SerializeToString)
+
+
+def _parser_of(kind: Any) -> Callable[[bytes], Any]:
+    def parse(message: bytes) -> Any:
+        try:
+            return kind.FromString(message)
+        except DecodeError:
+            return _MALFORMED
+
+    return parse
+
+
+class _TokenInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
+    """Answers UNAUTHENTICATED to calls without the token."""
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}".encode()
+        self._refuse = grpc.unary_unary_rpc_method_handler(_refuse)
+
+    def intercept_service(self, continuation: Callable[[Any], Any], handler_call_details: Any) -> Any:
+        """Hand the call on, or refuse it."""
+        sent = str(dict(handler_call_details.invocation_metadata).get("authorization", "")).encode()
+        if handler_call_details.method.startswith(_OPEN) or hmac.compare_digest(sent, self._expected):
+            return continuation(handler_call_details)
+        return self._refuse
+
+
+def _refuse(_: Any, context: grpc.ServicerContext) -> None:
+    context.abort(grpc.StatusCode.UNAUTHENTICATED, "send the token as metadata: authorization: Bearer TOKEN")
+
+
+def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
+    certificate, key = settings.updates_tls_certificate, settings.updates_tls_key
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise MissingRequirementError(
+            "SEMLABEL_UPDATES_TLS_CERTIFICATE and SEMLABEL_UPDATES_TLS_KEY belong together: set both, or none."
+        )
+    return grpc.ssl_server_credentials([(_read(key), _read(certificate))])
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise MissingRequirementError(f"{file} cannot be read: {error.strerror}.") from error

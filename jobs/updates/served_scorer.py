@@ -1,0 +1,60 @@
+"""A model server as the scorer of micro-batches: its engine may be on another machine, and serve others too."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from jobs.updates.scorer import PairRequest, ScoredPairs
+from mis_scoring.core.errors import DataError, EngineError
+
+_AT_ONCE = 16  # requests under way; the server packs those that wait into one forward
+_OF_THE_REQUEST = "INVALID_ARGUMENT"  # refused for what it holds: another try is refused too
+
+
+class ScoringClient(Protocol):
+    """`mis_scoring.serving.client.ScoringClient`, as far as it is used here."""
+
+    def score(self, query: str, items: Sequence[str]) -> Any:
+        """Return margins, is_reference, engine, scorer_id, tokens and tie_tokens of one query's items."""
+        ...
+
+
+class ServedScorer:
+    """Asks a server for the scores of one artifact.
+
+    Args:
+        scorer_id: that the run pinned; what another scorer says is never taken.
+    """
+
+    def __init__(self, client: ScoringClient, *, scorer_id: str) -> None:
+        self._client, self._scorer_id = client, scorer_id
+
+    def score(self, requests: Sequence[PairRequest]) -> list[ScoredPairs]:
+        """Return one answer a request, in their order; the server answers for its canary.
+
+        Raises:
+            EngineError: the server is away or full, serves another artifact, or wants a token.
+        """
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(self._score_one, requests))
+
+    def _score_one(self, request: PairRequest) -> ScoredPairs:
+        try:
+            found = self._client.score(request.query_text, request.item_texts)
+        except DataError as error:
+            if getattr(error, "status", "") == _OF_THE_REQUEST:
+                return ScoredPairs.failed(request, "{}", str(error))
+            raise EngineError(f"{error}; the batch waits until the server takes it") from error
+        if found.scorer_id != self._scorer_id:
+            raise EngineError(
+                f"the model server answered as scorer {found.scorer_id}, the run pinned {self._scorer_id}"
+            )
+        if len(found.margins) != len(request.item_texts):
+            raise EngineError(f"{len(found.margins)} scores for {len(request.item_texts)} items of one member")
+        return ScoredPairs(
+            engine=found.engine,
+            margins=tuple(float(margin) for margin in found.margins),
+            is_reference=tuple(bool(one) for one in found.is_reference),
+            n_tokens=found.tokens,
+            tie_tokens=found.tie_tokens,
+        )

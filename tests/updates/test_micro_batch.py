@@ -1,0 +1,158 @@
+"""A batch up to its publication, without Spark, MLflow or a model: scope, candidates, rounds, and how its run ends."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jobs import pin_inputs
+from jobs.errors import HeldError
+from jobs.ledger import FAILED, PUBLISHED, append_event, write_pins
+from jobs.list_runs import list_runs
+from jobs.pins import Pins
+from jobs.table_reader import query
+from jobs.updates import embeddings
+from jobs.updates.inbox import Batch
+from jobs.updates.micro_batch import MicroBatches
+from mis_scoring.core.artifact import digests_of
+from mis_scoring.core.errors import DataError
+from schemas import every
+from schemas.catalog import CATALOG
+from schemas.profiles import PROFILES
+from tests.published_run import make_tables, put
+from tests.published_run import pins as pins_of_tables
+from tests.ray.round_tables import write_artifact
+from tests.updates.test_batch_rounds import Scorer
+from tests.updates.test_inbox import edit
+from tests.world import settings_under
+
+
+class Story:
+    def __init__(self, folder: Path) -> None:
+        self.settings = settings_under(folder)
+        self.root, self.scorer, self.published = self.settings.tables, Scorer(), list[str]()
+        make_tables(self.root)
+        entries = {"q-null": None, "q-long": "entry 9 " + "long " * 200, "q-nothing": "..."}
+        rows = [
+            {"qualification_id": key, "category": "skill", "text": t, "status": "active"} for key, t in entries.items()
+        ]
+        put(self.root, CATALOG, [*rows, rows[0] | {"text": "gone", "qualification_id": "q-gone", "status": "retired"}])
+        self.artifact_folder = folder / "artifact"
+        made = write_artifact(self.artifact_folder)
+        (self.artifact_folder / "config.json").write_text('{"max_position_embeddings": 800}')
+        artifact = replace(made, digests=digests_of(self.artifact_folder))
+        artifact.save(self.artifact_folder)
+        self.artifact_id = artifact.artifact_id
+        self.batches = MicroBatches(self.settings, lambda *_: self.scorer, self.publish)
+        self.ends: Exception | None = None
+
+    def publish(self, run_id: str) -> Mapping[str, Any]:
+        self.published.append(run_id)
+        if self.ends is not None:
+            raise self.ends
+        append_event(self.root, run_id, PUBLISHED, {"labels_version": None, "compared_with": 0})
+        return {}
+
+    def pin(self, run_id: str) -> Pins:
+        found = pins_of_tables(self.root, run_id, kind="profile_updates")
+        ids = {
+            "artifact_id": self.artifact_id,
+            "artifact_folder": str(self.artifact_folder),
+            "candidates_per_member": 6,
+        }
+        return write_pins(self.root, replace(found, **ids))
+
+    def rows(self, name: str, run_id: str) -> list[dict[str, Any]]:
+        table = next(one for one in every.RUN_TABLES if one.name == name)
+        return query(self.root, f"SELECT * FROM {name} WHERE run_id = '{run_id}'", table)
+
+    def run(self, *updates: Any) -> Any:
+        return self.batches.run(Batch(batch_id="b1", updates=updates, received_s=(0.0,) * len(updates)))
+
+
+def vectors_of(_: embeddings.Embeddings, texts: list[str]) -> list[np.ndarray]:
+    """A direction by the hash of a text; none for what holds no letter."""
+    found = []
+    for text in texts:
+        draw = np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big"))
+        found.append(draw.standard_normal(384).astype(np.float32) * any(map(str.isalnum, text)))
+    return found
+
+
+@pytest.fixture
+def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
+    found = Story(tmp_path)
+    monkeypatch.setattr(embeddings.Embeddings, "_embed", vectors_of)
+
+    def pin(_: Any, params: pin_inputs.Params) -> dict[str, Any]:
+        return {"run_id": found.pin(f"profile_updates-{params.trigger_id}").run_id}
+
+    monkeypatch.setattr(pin_inputs, "run", pin)
+    return found
+
+
+def test_a_batch_walks_from_the_profiles_to_its_outcomes_and_sets_faults_aside(story: Story) -> None:
+    ran = story.run(
+        edit("ann", 2, "Entry 1 and nursing."), edit("bob", 2, None), edit("cat", 2, "..."), edit("new", 1, "baking")
+    )
+    assert (ran.state, story.published) == ("published", ["profile_updates-b1"])
+    scope = {row["member_id"]: row for row in story.rows("scope", ran.run_id)}
+    assert {member: row["reason"] for member, row in scope.items()} == {
+        "ann": "first_time", "bob": "member_removed", "cat": "first_time", "new": "first_time"
+    }  # fmt: skip
+    assert scope["cat"]["profile_hash"] is None and scope["ann"]["profile_version"] == 2
+    candidates = story.rows("candidates", ran.run_id)
+    assert {row["member_id"] for row in candidates} == {"ann", "new"} and len(candidates) == 12
+    assert not {row["qualification_id"] for row in candidates} & {"q-null", "q-long", "q-nothing", "q-gone"}
+    aside = {row["key"]: row["reason"] for row in story.rows("quarantine", ran.run_id)}
+    assert aside.pop("q-long").endswith("the labeler takes 100 an item")
+    assert aside == {
+        "cat": "profile_text holds no text", "q-null": "text is null", "q-nothing": "text holds no text"
+    }  # fmt: skip
+    assert {row["member_id"] for row in story.rows("round_outcomes", ran.run_id)} == {"ann", "new"}
+    (line,) = list_runs(story.settings, limit=1)
+    assert (line["kind"], line["members"], line["state"]) == ("profile_updates", 3, "published")
+    assert line["seconds"] > 0
+
+
+def test_a_batch_that_was_published_before_it_was_finished_is_left_as_it_is(story: Story) -> None:
+    story.run(edit("ann", 2, "nursing"))
+    before = story.rows("member_rounds", "profile_updates-b1")
+    assert story.run(edit("ann", 2, "nursing")).state == "published" and len(story.published) == 1
+    assert story.rows("member_rounds", "profile_updates-b1") == before
+
+
+def test_a_batch_that_died_at_its_publication_goes_on_with_what_it_has(story: Story) -> None:
+    story.ends = OSError("Spark away")
+    with pytest.raises(OSError):
+        story.run(edit("ann", 2, "nursing"))
+    asked, story.ends = list(story.scorer.asked), None
+    assert story.run(edit("ann", 2, "nursing")).state == "published"
+    assert story.scorer.asked == asked, "nothing is scored twice"
+
+
+@pytest.mark.parametrize(
+    ("ends", "state"), [(HeldError("r", ["labels removed"]), "held"), (DataError("no entry"), "failed")]
+)
+def test_a_run_that_is_held_or_would_fail_again_is_done_with_for_the_stream(
+    story: Story, ends: Exception, state: str
+) -> None:
+    story.ends = ends
+    ran = story.run(edit("ann", 2, "nursing"))
+    assert ran.state == state
+    failed = query(story.root, f"SELECT event FROM runs WHERE event = '{FAILED}'", every.RUNS)
+    assert len(failed) == (state == "failed")
+    profile = query(story.root, "SELECT profile_text FROM profiles WHERE member_id = 'ann'", PROFILES)
+    assert profile == [{"profile_text": "nursing"}], "so that the next refresh has the member in scope"
+
+
+def test_where_the_source_writes_profiles_the_batch_does_not(story: Story) -> None:
+    story.settings = story.settings.model_copy(update={"updates_write_profiles": False})
+    batches = MicroBatches(story.settings, lambda *_: story.scorer, story.publish)
+    before = query(story.root, "SELECT * FROM profiles ORDER BY member_id", PROFILES)
+    batches.run(Batch(batch_id="b2", updates=(edit("ann", 2, "nursing"),), received_s=(0.0,)))
+    assert query(story.root, "SELECT * FROM profiles ORDER BY member_id", PROFILES) == before
