@@ -40,8 +40,7 @@ from jobs.published_event import (
 from jobs.rendering import item_text, text_hash
 from jobs.restored_labels import write_restored
 from jobs.rules.hold import Hold
-from jobs.rules.rollback import ROLLBACK
-from jobs.rules.standing import needs_commit
+from jobs.rules.standing import ROLLBACK, needs_commit
 from jobs.sampled_outcomes import keep_stop_sample
 from jobs.scope import n_in_scope
 from jobs.settings import Settings

@@ -18,7 +18,7 @@ from jobs.ledger import PUBLISHED, event_payload, write_pins
 from jobs.pin_inputs import snapshot
 from jobs.pins import Pins, run_id_of
 from jobs.rules.hold import Input
-from jobs.rules.rollback import ROLLBACK
+from jobs.rules.standing import ROLLBACK
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
 from jobs.table_reader import literal, pins_of, query

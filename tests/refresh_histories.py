@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from jobs.rules.labels import Label
-from jobs.rules.rollback import ROLLBACK
+from jobs.rules.standing import ROLLBACK
 from tests.refresh_model import CatalogEntry, Labeler, Profile, Run, Store
 from tests.rollback_model import Rollback
 from tests.updates_model import ModelInbox, UpdateBatch

@@ -6,7 +6,7 @@ from typing import Any
 from jobs.rules import rollback as rollback_rules
 from jobs.rules.hold import Hold
 from jobs.rules.labels import Label
-from jobs.rules.standing import Covered
+from jobs.rules.standing import ROLLBACK, Covered
 from tests.refresh_model import Run, Store
 
 
@@ -15,7 +15,7 @@ class Rollback(Run):
 
     def __init__(self, store: Store, rolls_back: str, trigger_id: str, *, is_forced: bool = False) -> None:
         self.rolls_back, self.is_forced = rolls_back, is_forced
-        super().__init__(store, rollback_rules.ROLLBACK, trigger_id)
+        super().__init__(store, ROLLBACK, trigger_id)
 
     def die(self) -> None:
         super().die()

@@ -4,7 +4,7 @@ from typing import Any
 
 from jobs.audit.coverage import MemberCoverage, left_out_reason
 from jobs.audit.runs import pins_in
-from jobs.rules.rollback import ROLLBACK
+from jobs.rules.standing import ROLLBACK
 from jobs.run_ledger import RunLedger
 from jobs.table_reader import Reader, equals
 from mis_scoring.core.identity import text_hash

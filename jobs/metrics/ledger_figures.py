@@ -7,8 +7,7 @@ from datetime import datetime
 from jobs.metrics import names
 from jobs.metrics.names import Metric, Sample
 from jobs.pins import PINNED
-from jobs.rules.rollback import ROLLBACK
-from jobs.rules.standing import PROFILE_UPDATES
+from jobs.rules.standing import PROFILE_UPDATES, ROLLBACK
 from jobs.run_ledger import RunLedger
 
 _SUMMED = {

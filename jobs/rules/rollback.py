@@ -4,8 +4,6 @@ from typing import Literal, TypeVar
 
 from jobs.rules.standing import MemberPins
 
-ROLLBACK = "rollback"  # the kind of run
-
 Fate = Literal["restored", "republished", "gone"]
 L = TypeVar("L")
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 PROFILE_UPDATES = "profile_updates"  # the kind of run of a micro-batch
+ROLLBACK = "rollback"  # and of a rollback
 
 Standing = Literal["superseded", "conflicting"]
 
@@ -111,10 +112,10 @@ def needs_commit(kind: str, *, n_changes: int, n_others_open: int) -> bool:
     """Whether a run makes a commit on the labels.
 
     A run that changes nothing makes none, and an older one that had computed before may then still commit: the next run
-    finds that. Nobody plans the next run for a profile update, so one of those commits while any other run is open, and
-    the other one computes again.
+    finds that. Nobody plans the next run for a profile update, and a rollback's hold must be seen by a run that had
+    looked for holds before, so these two commit while any other run is open, and the other one computes again.
     """
-    return n_changes > 0 or (kind == PROFILE_UPDATES and n_others_open > 0)
+    return n_changes > 0 or (kind in (PROFILE_UPDATES, ROLLBACK) and n_others_open > 0)
 
 
 def standing(mine: MemberPins, theirs: MemberPins | None) -> Standing | None:
