@@ -25,7 +25,7 @@ $(READY): infra/local/requirements.lock infra/local/data.lock infra/local/jars.s
 	@touch $@
 
 refresh: setup ## Run the weekly full refresh on the sample (made on first use) and end with its summary
-	@echo "Refresh: about 9 minutes the first time, 2 after; 100 MB in var/; progress below."
+	@echo "Refresh: about 5 minutes the first time, 2 after; 100 MB in var/; progress below."
 	@$(BIN)/semlabel sample --if-missing
 	@$(BIN)/semlabel refresh weekly_full
 
