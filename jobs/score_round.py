@@ -21,11 +21,11 @@ from deltalake import DeltaTable
 from jobs.artifact_folder import load_artifact
 from jobs.pins import Pins
 from jobs.progress import logged_progress
+from jobs.score_spec import score_spec
 from jobs.settings import Settings
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from mis_scoring.core.errors import SemlabelError
-from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.staging import scores_folder
 from mis_scoring.ray_data.summary import (
@@ -99,13 +99,7 @@ def members_of_round(files: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -> None:
     artifact = load_artifact(pins)
-    spec = ScoreSpec.of(
-        artifact,
-        Path(pins.artifact_folder),
-        engine=pins.engine,
-        engine_threads=settings.engine_threads,
-        engine_options=settings.engine_options,
-    )
+    spec = score_spec(settings, artifact, Path(pins.artifact_folder), engine=pins.engine)
     from mis_scoring.ray_data.failures import error_of
     from mis_scoring.ray_data.session import ray_session
 

@@ -7,6 +7,7 @@ until a server of it is started.
 from dataclasses import fields, replace
 
 from jobs.labeler.registry import PinnedLabeler, pin_labeler
+from jobs.score_spec import score_spec
 from jobs.settings import Settings
 from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.serving.server import serve
@@ -37,11 +38,5 @@ def server_settings(settings: Settings) -> ServerSettings:
 
 def spec_of(settings: Settings, pinned: PinnedLabeler) -> ScoreSpec:
     """Return what decides the scores: the same as a refresh's, but for a tie rule that is turned off."""
-    spec = ScoreSpec.of(
-        pinned.artifact,
-        pinned.folder,
-        engine=settings.engine,
-        engine_threads=settings.engine_threads,
-        engine_options=settings.engine_options,
-    )
+    spec = score_spec(settings, pinned.artifact, pinned.folder, engine=settings.engine)
     return spec if settings.serve_tie_rule else replace(spec, tie_eps=0.0)

@@ -32,15 +32,8 @@ class Rescorer:
             DataError: there is no such engine.
         """
         spec = ScoreSpec.of(labeler.artifact, labeler.folder, engine=engine, engine_threads=threads)
-        tokenizer, (scoring, reference) = spec.tokenizer(), _engines(labeler, engine, threads)
-        scorer = PairScorer(
-            engine=scoring,
-            reference=reference,
-            label_tokens=spec.label_tokens(tokenizer),
-            threshold=spec.threshold,
-            tie_eps=spec.tie_eps,
-        )
-        return cls(tokenizer=tokenizer, scorer=scorer)
+        tokenizer, engines = spec.tokenizer(), _engines(labeler, engine, threads)
+        return cls(tokenizer=tokenizer, scorer=PairScorer.of(spec, tokenizer, engines))
 
     def margins(self, query_text: str, item_texts: Sequence[str]) -> list[float]:
         """Return the margin of each item of one query; texts are rendered already.

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jobs.pins import Pins
+from jobs.score_spec import score_spec
 from jobs.settings import Settings
 from jobs.updates.scorer import PairRequest, ScoredPairs
 from mis_scoring.core.artifact import LabelerArtifact
@@ -12,7 +13,6 @@ from mis_scoring.core.identity import canonical_json
 from mis_scoring.engines.canary import canary_pairs, check_canary
 from mis_scoring.engines.engine_pair import load_engine_pair
 from mis_scoring.engines.pair_scores import PairScorer
-from mis_scoring.engines.score_spec import ScoreSpec
 
 
 class InProcessScorer:
@@ -23,23 +23,10 @@ class InProcessScorer:
     """
 
     def __init__(self, settings: Settings, pins: Pins, artifact: LabelerArtifact) -> None:
-        spec = ScoreSpec.of(
-            artifact,
-            Path(pins.artifact_folder),
-            engine=pins.engine,
-            engine_threads=settings.engine_threads,
-            engine_options=settings.engine_options,
-        )
-        engine, reference = load_engine_pair(spec)
+        spec = score_spec(settings, artifact, Path(pins.artifact_folder), engine=pins.engine)
         self._tokenizer = spec.tokenizer()
-        self._scorer = PairScorer(
-            engine=engine,
-            reference=reference,
-            label_tokens=spec.label_tokens(self._tokenizer),
-            threshold=spec.threshold,
-            tie_eps=spec.tie_eps,
-        )
-        self._engine = canonical_json(dict(engine.fingerprint))
+        self._scorer = PairScorer.of(spec, self._tokenizer, load_engine_pair(spec))
+        self._engine = canonical_json(dict(self._scorer.engine.fingerprint))
         self._known_pairs = canary_pairs(item_suffix=self._tokenizer.item_suffix)
         self._check_canary()
 

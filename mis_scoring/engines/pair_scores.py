@@ -11,6 +11,9 @@ from mis_scoring.core.errors import EngineError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray, margins
 from mis_scoring.core.tie import in_tie_band
+from mis_scoring.core.tokenizer import PromptTokenizer
+from mis_scoring.engines.engine_pair import EnginePair
+from mis_scoring.engines.score_spec import ScoreSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,22 @@ class PairScorer:
     label_tokens: LabelTokens
     threshold: float
     tie_eps: float
+
+    @classmethod
+    def of(cls, spec: ScoreSpec, tokenizer: PromptTokenizer, engines: EnginePair) -> "PairScorer":
+        """Return the scorer of a spec.
+
+        Args:
+            tokenizer: the spec's. engines: engine and reference, as `load_engine_pair` returns them.
+        """
+        engine, reference = engines
+        return cls(
+            engine=engine,
+            reference=reference,
+            label_tokens=spec.label_tokens(tokenizer),
+            threshold=spec.threshold,
+            tie_eps=spec.tie_eps,
+        )
 
     def score(self, query: TokenIds, items: Sequence[TokenIds]) -> PairScores:
         """Return one margin an item.

@@ -37,18 +37,11 @@ class ScoreRows:
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
         from mis_scoring.engines.canary import canary_pairs
 
-        engine, reference = load_engine_pair(spec)
         tokenizer = spec.tokenizer()
-        self._scorer = PairScorer(
-            engine=engine,
-            reference=reference,
-            label_tokens=spec.label_tokens(tokenizer),
-            threshold=spec.threshold,
-            tie_eps=spec.tie_eps,
-        )
+        self._scorer = PairScorer.of(spec, tokenizer, load_engine_pair(spec))
         self._timeout_s = request_timeout_s
         self._known_pairs = canary_pairs(item_suffix=tokenizer.item_suffix)
-        self._source = {"engine": canonical_json(dict(engine.fingerprint)), "scorer_id": spec.scorer_id}
+        self._source = {"engine": canonical_json(dict(self._scorer.engine.fingerprint)), "scorer_id": spec.scorer_id}
         self._id, self._n_epochs = uuid.uuid4().hex, 0
         self._failure: EngineError | None = None
         self._check_canary()  # opens the first epoch; the one that closes an epoch opens the next

@@ -41,16 +41,9 @@ class EngineHost:
     """
 
     def __init__(self, spec: ScoreSpec, options: HostOptions) -> None:
-        engine, reference = load_engine_pair(spec)
         tokenizer = spec.tokenizer()
-        self._scorer = PairScorer(
-            engine=engine,
-            reference=reference,
-            label_tokens=spec.label_tokens(tokenizer),
-            threshold=spec.threshold,
-            tie_eps=spec.tie_eps,
-        )
-        self.n_concurrent = engine.n_concurrent
+        self._scorer = PairScorer.of(spec, tokenizer, load_engine_pair(spec))
+        self.n_concurrent = self._scorer.engine.n_concurrent
         self._prefilled = PrefilledQueries(options.n_prefilled)
         self._canary = CanaryWatch(self._scorer, item_suffix=tokenizer.item_suffix, every=options.canary_every)
         self._canary.check()
