@@ -1,20 +1,19 @@
 """A gRPC server of the project's jobs: health, reflection, a token, TLS, and a clear status for every fault."""
 
-import hmac
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import grpc
-from google.protobuf.message import DecodeError
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from jobs.errors import FaultsError, MissingRequirementError
 from jobs.settings import LOOPBACK, Settings
+from mis_scoring.serving.login import is_let_in
+from mis_scoring.serving.messages import parser_of
 
-_OPEN = "/grpc.health.v1.Health/"  # an orchestrator's check can't send a token, and learns nothing else
 _THREADS = 8
 _MESSAGE_BYTES = 16 * 2**20
 _DRAIN_S = 10.0
@@ -90,30 +89,21 @@ def unary(method: Method, request: Any, response: Any) -> Any:
         except FaultsError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
-    return grpc.unary_unary_rpc_method_handler(answer, _parser_of(request), response.SerializeToString)
-
-
-def _parser_of(kind: Any) -> Callable[[bytes], Any]:
-    def parse(message: bytes) -> Any:
-        try:
-            return kind.FromString(message)
-        except DecodeError:
-            return _MALFORMED
-
-    return parse
+    return grpc.unary_unary_rpc_method_handler(
+        answer, parser_of(request, malformed=_MALFORMED), response.SerializeToString
+    )
 
 
 class _TokenInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
     """Answers UNAUTHENTICATED to calls without the token."""
 
     def __init__(self, token: str) -> None:
-        self._expected = f"Bearer {token}".encode()
+        self._token = token
         self._refuse = grpc.unary_unary_rpc_method_handler(_refuse)
 
     def intercept_service(self, continuation: Callable[[Any], Any], handler_call_details: Any) -> Any:
         """Hand the call on, or refuse it."""
-        sent = str(dict(handler_call_details.invocation_metadata).get("authorization", "")).encode()
-        if handler_call_details.method.startswith(_OPEN) or hmac.compare_digest(sent, self._expected):
+        if is_let_in(handler_call_details, self._token):
             return continuation(handler_call_details)
         return self._refuse
 

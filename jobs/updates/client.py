@@ -13,6 +13,7 @@ from jobs.kv import labels_pb2, labels_pb2_grpc
 from jobs.settings import Settings
 from jobs.updates import updates_pb2, updates_pb2_grpc
 from jobs.updates.update import ProfileUpdate
+from mis_scoring.serving.login import bearer
 
 _CALL_S = 30.0
 _LOOK_EVERY_S = 0.1
@@ -82,14 +83,13 @@ def _channel(settings: Settings) -> Iterator[tuple[grpc.Channel, Any]]:
     """Yield a connection to the service of the settings, with the metadata of a call."""
     address = f"{settings.updates_host}:{settings.updates_port}"
     token, certificate = settings.updates_token.get_secret_value(), settings.updates_tls_certificate
-    metadata = (("authorization", f"Bearer {token}"),) if token else ()
     if certificate is None:
         channel = grpc.insecure_channel(address)
     else:
         channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(certificate.read_bytes()))
     try:
         with channel:
-            yield channel, metadata
+            yield channel, bearer(token)
     except grpc.RpcError as error:
         raise _error_of(error, address) from error
 

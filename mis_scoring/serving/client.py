@@ -22,6 +22,7 @@ from mis_scoring.serving.answers import (
     error_of,
     scores_of,
 )
+from mis_scoring.serving.login import bearer
 
 _Parts = SimpleQueue[scoring_pb2.ScorePart | None]
 
@@ -116,11 +117,6 @@ class QueryStream:
             raise error_of(error) from error
         except StopIteration:
             raise NotAnsweredError("CANCELLED", "the server ended the stream") from None
-
-
-def bearer(token: str) -> tuple[tuple[str, str], ...]:
-    """Return the metadata that carries a token; nothing for none."""
-    return (("authorization", f"Bearer {token}"),) if token else ()
 
 
 def _open_channel(address: str, ca_file: Path | None) -> Any:

@@ -13,18 +13,28 @@ import grpc
 _OPEN = "/grpc.health.v1.Health/"
 
 
+def bearer(token: str) -> tuple[tuple[str, str], ...]:
+    """Return the metadata of a call that carries a token; nothing for none."""
+    return (("authorization", f"Bearer {token}"),) if token else ()
+
+
+def is_let_in(call: Any, token: str) -> bool:
+    """Whether a call (`grpc.HandlerCallDetails`) sends the token, or asks for health."""
+    sent = dict(call.invocation_metadata).get("authorization", "")
+    given = sent.encode() if isinstance(sent, str) else sent
+    return call.method.startswith(_OPEN) or hmac.compare_digest(given, f"Bearer {token}".encode())
+
+
 class TokenInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     """Answers UNAUTHENTICATED to calls without the token."""
 
     def __init__(self, token: str) -> None:
-        self._expected = f"Bearer {token}".encode()
+        self._token = token
         self._refuse = grpc.unary_unary_rpc_method_handler(_refuse)
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any) -> Any:
         """Hand the call on, or refuse it."""
-        sent = dict(handler_call_details.invocation_metadata).get("authorization", "")
-        given = sent.encode() if isinstance(sent, str) else sent
-        if handler_call_details.method.startswith(_OPEN) or hmac.compare_digest(given, self._expected):
+        if is_let_in(handler_call_details, self._token):
             return await continuation(handler_call_details)
         return self._refuse
 
