@@ -4,12 +4,11 @@ What must hold for right scores is not a setting: FlashInfer's attention, no rad
 packed items, the head in float32, and requests for scores alone.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from mis_scoring.core.errors import DataError
+from mis_scoring.engines.engine_options import EngineOptions
 
 METHODS = ("mis", "single", "single_cached")
 DTYPES = ("bfloat16", "float16")
@@ -18,7 +17,7 @@ _RESERVE_TOKENS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class SGLangSettings:
+class SGLangSettings(EngineOptions):
     """Sizes and times of one engine.
 
     Attributes:
@@ -34,6 +33,7 @@ class SGLangSettings:
         mps: several engines share their GPU through CUDA's Multi-Process Service.
     """
 
+    engine: ClassVar[str] = "sglang"
     method: str = "mis"
     dtype: str = "bfloat16"
     max_request_tokens: int = 32_768
@@ -45,23 +45,6 @@ class SGLangSettings:
     start_timeout_s: float = 600.0
     request_timeout_s: float = 300.0
     mps: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what is out of bounds, all at once."""
-        if faults := self._faults():
-            raise DataError("\n".join(["the options of engine 'sglang':", *(f"  - {fault}" for fault in faults)]))
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "SGLangSettings":
-        """Return the settings of options by name.
-
-        Raises:
-            DataError: lists every option that is unknown or out of bounds.
-        """
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(options) - known):
-            raise DataError(f"engine 'sglang' has no option {', '.join(unknown)}; known: {', '.join(sorted(known))}")
-        return cls(**options)
 
     def engine_arguments(self, checkpoint_dir: Path) -> dict[str, Any]:
         """Return what `sglang.Engine` is made with."""
@@ -88,7 +71,8 @@ class SGLangSettings:
             "log_level": "warning",
         }
 
-    def _faults(self) -> list[str]:
+    def faults(self) -> list[str]:
+        """See `EngineOptions`."""
         faults = []
         if self.method not in METHODS:
             faults.append(f"method is {self.method!r}; known: {', '.join(METHODS)}")

@@ -1,10 +1,9 @@
 """How the engine is set up: plain values, checked at once. None of them changes a score but dtype and quantisation."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from mis_scoring.core.errors import DataError
+from mis_scoring.engines.engine_options import EngineOptions
 from mis_scoring.engines.prefill.fp8 import ALL, MLP, NO_QUANTISATION
 
 DTYPES = ("bfloat16", "float32")
@@ -14,7 +13,7 @@ _POSITIVE = ("max_forward_tokens", "token_budget", "max_items", "max_item_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefillSettings:
+class PrefillSettings(EngineOptions):
     """Sizes, dtypes and what to verify.
 
     Attributes:
@@ -31,6 +30,7 @@ class PrefillSettings:
         verify: check at the start that a pair's bits do not depend on its company; False: it is not claimed.
     """
 
+    engine: ClassVar[str] = "prefill"
     device: str = "cuda"
     dtype: str = "bfloat16"
     quantisation: str = NO_QUANTISATION
@@ -43,23 +43,6 @@ class PrefillSettings:
     n_concurrent: int = 16
     rounding: float | None = None
     verify: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse what is out of bounds, all at once."""
-        if faults := self._faults():
-            raise DataError("\n".join(["the options of engine 'prefill':", *(f"  - {fault}" for fault in faults)]))
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "PrefillSettings":
-        """Return the settings of options by name.
-
-        Raises:
-            DataError: lists every option that is unknown or out of bounds.
-        """
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(options) - known):
-            raise DataError(f"engine 'prefill' has no option {', '.join(unknown)}; known: {', '.join(sorted(known))}")
-        return cls(**options)
 
     @property
     def is_gpu(self) -> bool:
@@ -75,7 +58,8 @@ class PrefillSettings:
             return 1.0
         return 0.125 if self.dtype == "bfloat16" else 1e-4
 
-    def _faults(self) -> list[str]:
+    def faults(self) -> list[str]:
+        """See `EngineOptions`."""
         chosen = {"dtype": DTYPES, "quantisation": (NO_QUANTISATION, MLP, ALL), "attention": ATTENTIONS}
         faults = [
             f"{name} is {getattr(self, name)!r}; known: {', '.join(known)}"
