@@ -87,6 +87,11 @@ def test_health_needs_no_token_and_the_service_describes_itself(running: Running
         ({"tls_key": "tls_key"}, "belong together"),
         ({"token_file": "nowhere"}, "cannot be read"),
         ({"token_file": "short"}, "fewer than 24 characters"),
+        ({"tls_certificate": "tls_certificate", "tls_key": "token_file"}, "no pair of PEM files"),
+        (
+            {"tls_certificate": "tls_certificate", "tls_key": "nowhere"},
+            "tls_key .*nowhere cannot be read: No such file",
+        ),
         ({"n_tokenizers": 0, "drain_s": -1}, "n_tokenizers is 0; it must be above 0\n  - drain_s is -1"),
     ],
 )
@@ -101,7 +106,7 @@ def test_settings_that_are_not_safe_or_mean_nothing_are_refused(
 
 
 def test_another_host_is_served_with_both(secrets: dict[str, Path]) -> None:
-    assert ServerSettings(host="0.0.0.0", **secrets).token == TOKEN
+    assert ServerSettings(host="0.0.0.0", **secrets).access.token == TOKEN
 
 
 @pytest.mark.parametrize("setting", ["port", "metrics_port"])
