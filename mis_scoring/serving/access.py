@@ -110,17 +110,19 @@ def read_file(name: str, file: Path) -> bytes:
         raise DataError(f"{name} {file} cannot be read: {error.strerror}") from error
 
 
-def open_channel(address: str, ca_file: Path | None) -> Any:
+def open_channel(address: str, ca_file: Path | None, *, server_name: str = "") -> Any:
     """Open a client's connection.
 
     Args:
         ca_file: PEM, who signed the server's certificate; None: no TLS.
+        server_name: in the certificate, where the address is another.
     Raises:
         DataError: the file can't be read.
     """
     if ca_file is None:
         return grpc.insecure_channel(address)
-    return grpc.secure_channel(address, grpc.ssl_channel_credentials(read_file("ca_file", ca_file)))
+    options = [("grpc.ssl_target_name_override", server_name)] if server_name else []
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(read_file("ca_file", ca_file)), options)
 
 
 def _pair_faults(certificate: Path, key: Path) -> list[str]:
