@@ -165,7 +165,8 @@ async def _cells(
 @contextmanager
 def _server(options: argparse.Namespace, cpus: set[int]) -> Iterator[tuple[dict[str, Any], int]]:
     command = [sys.executable, "-m", "mis_scoring.serving", str(options.folder), "--engine", options.engine]
-    command += ["--threads", str(options.threads), "--port", "0", "--metrics-port", "0", "--max-requests", "10000"]
+    command += ["--options", options.options, "--threads", str(options.threads)]
+    command += ["--port", "0", "--metrics-port", "0", "--max-requests", "10000"]
     command += [f"--max-batch-tokens={options.max_batch_tokens}", f"--n-tokenizers={options.n_tokenizers}"]
     command += ["--freeze-heap" if options.freeze_heap else "--no-freeze-heap"]
     with subprocess.Popen(
@@ -217,6 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--deadline-s", type=float, default=10.0, help="of a call; default %(default)s")
     parser.add_argument("--retrieval-s", type=float, default=0.1, help="two_part: items come so much later")
     parser.add_argument("--engine", default="cascade", help="default %(default)s")
+    parser.add_argument("--options", default="{}", help="of the engine, as JSON")
     parser.add_argument("--threads", type=int, default=1, help="of the engine; default %(default)s")
     parser.add_argument("--n-tokenizers", type=int, default=1, help="default %(default)s")
     parser.add_argument("--max-batch-tokens", type=int, default=8192, help="default %(default)s")
