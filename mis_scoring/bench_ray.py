@@ -93,6 +93,7 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
         n_engines=options.engines,
         gpus_per_engine=1 / options.engines,
         rows_per_block=options.rows_per_block,
+        batches_per_engine=options.batches_per_engine,
         n_io_tasks=None,
     )
     prepare_folder(out)
@@ -141,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--options", default="{}", help="of the engines, as JSON")
     parser.add_argument("--tie-eps", type=float, default=0.0)
     parser.add_argument("--rows-per-block", type=int, default=64)
+    parser.add_argument("--batches-per-engine", type=int, default=2)
     parser.add_argument("--cpus", type=int, default=16)
     parser.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     return parser
