@@ -51,5 +51,11 @@ def _registered(settings: Settings, named: str) -> tuple[str, LabelerArtifact]:
 
 def _evaluated(settings: Settings, work: Path) -> tuple[str, LabelerArtifact]:
     domain = {"catalog": "own data", "description": "members and candidates of the work folder"}
-    evaluate_work(work, domain=domain, engine=settings.engine, threads=settings.engine_threads)
+    evaluate_work(
+        work,
+        domain=domain,
+        engine=settings.engine,
+        engine_options=settings.engine_options,
+        threads=settings.engine_threads,
+    )
     return register(settings, work / "labeler", alias=None)

@@ -1,7 +1,6 @@
 """The engines that the GPU bench compares, by the name of a method: SGLang's, and the dedicated one by precision."""
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,15 +47,11 @@ def process_group(engine: Engine) -> int:
 def _prefill(
     folder: Path, method: str, options: Mapping[str, Any], requests: Sequence[Request], labels: LabelTokens
 ) -> ClosableEngine:
-    from mis_scoring.engines.prefill.calibrate import calibrated_profile, write_profile
+    from mis_scoring.engines.prefill.calibrate import calibrated_copy
     from mis_scoring.engines.prefill.engine import PrefillEngine
 
     quantisation = PREFILL[method]
     if quantisation == "none":
         return PrefillEngine(folder, **options)
-    variant = folder.with_name(f"{folder.name}-{quantisation}")
-    if not variant.exists():
-        profile = calibrated_profile(folder, requests[:4], labels, quantisation=quantisation, **options)
-        shutil.copytree(folder, variant)
-        write_profile(variant, profile)
-    return PrefillEngine(variant, quantisation=quantisation, **options)
+    copy = calibrated_copy(folder, requests[:4], labels, quantisation=quantisation, **options)
+    return PrefillEngine(copy, quantisation=quantisation, **options)

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from mis_scoring.bench_shapes import SHAPES, draw_query_lengths, write_random_model
 from mis_scoring.core.identity import text_hash
+from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.prompt import PromptLayout
 from mis_scoring.core.tokenizer_file import TokenizerFile
 from mis_scoring.engines.score_spec import ScoreSpec
@@ -77,6 +78,9 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
     from mis_scoring.ray_data.summary import prepare_folder, summarise
 
     engine_options = {"memory_share": 0.8 / options.engines} | ({"mps": options.mps} if options.mps else {})
+    if options.quantisation != "none":
+        folder = _calibrated(folder, options)
+        engine_options["quantisation"] = options.quantisation
     spec = ScoreSpec.of_model(
         folder,
         prompt=PLAIN,
@@ -89,6 +93,7 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
         n_engines=options.engines,
         gpus_per_engine=1 / options.engines,
         rows_per_block=options.rows_per_block,
+        batches_per_engine=options.batches_per_engine,
         n_io_tasks=None,
     )
     prepare_folder(out)
@@ -107,12 +112,21 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
         "engine": options.engine,
         "engines": options.engines,
         "mps": options.mps,
+        "quantisation": options.quantisation,
         "start_s": round(ready - started, 2),
         "seconds": round(ended - ready, 2),
         "steady_labels_per_s": steady,
         "rows_per_block": options.rows_per_block,
         "summary": summarise(out),
     }
+
+
+def _calibrated(folder: Path, options: argparse.Namespace) -> Path:
+    from mis_scoring.engines.prefill.calibrate import calibrated_copy
+    from mis_scoring.engines.prefill.known_requests import draw_requests
+
+    requests = draw_requests(4, n_items=options.items, max_prompt=8_192, vocab_size=9_000)
+    return calibrated_copy(folder, requests, LabelTokens(yes=1, no=2), quantisation=options.quantisation)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -124,9 +138,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--engine", choices=["sglang", "prefill"], default="sglang")
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--mps", action="store_true")
+    parser.add_argument("--quantisation", choices=["none", "fp8-mlp", "fp8-all"], default="none", help="of prefill")
     parser.add_argument("--options", default="{}", help="of the engines, as JSON")
     parser.add_argument("--tie-eps", type=float, default=0.0)
     parser.add_argument("--rows-per-block", type=int, default=64)
+    parser.add_argument("--batches-per-engine", type=int, default=2)
     parser.add_argument("--cpus", type=int, default=16)
     parser.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     return parser

@@ -10,7 +10,6 @@ from mis_scoring.core.artifact import CHECKPOINT_FILES, LabelerArtifact, digests
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.rounds import RoundRule
 
-NUMERIC_PROFILE = {"dtype": "float32", "quantisation": "none", "readout": "float32"}
 _BINS = "bins"  # of the reliability plot: in the report, too long for an artifact
 
 
@@ -20,6 +19,7 @@ def write_artifact(
     *,
     name: str,
     contract: PromptContract,
+    numeric_profile: Mapping[str, str],
     threshold: float,
     round_rule: RoundRule,
     tie_eps: float,
@@ -43,7 +43,7 @@ def write_artifact(
         name=name,
         prompt=contract.layout,
         label_tokens=dict(zip(("yes", "no"), contract.answers, strict=True)),
-        numeric_profile=NUMERIC_PROFILE,
+        numeric_profile=numeric_profile,
         threshold=threshold,
         round_rule=round_rule,
         tie_eps=tie_eps,

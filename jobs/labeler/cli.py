@@ -169,6 +169,7 @@ def evaluate_labeler(
         name=name,
         target=target,
         engine=engine or settings.engine,
+        engine_options=settings.engine_options,
         threads=max(1, settings.engine_threads // processes),
         processes=processes,
         tie_pairs=tie_pairs,

@@ -26,6 +26,7 @@ from jobs.labeler.slice_scores import Scored, champion_flips, score_in_order, sc
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.readout import margin_of
 from mis_scoring.core.rounds import RoundRule
+from mis_scoring.engines.score_spec import numeric_profile_of
 from mis_scoring.evaluation.borderline import borderline_pairs
 from mis_scoring.evaluation.judgement import Cuts, scored_pairs
 from mis_scoring.evaluation.slice_figures import leading_figures, slice_figures, without_nan
@@ -57,6 +58,7 @@ def evaluate_work(
     name: str | None = None,
     target: str = BEST_F1,
     engine: str = "cascade",
+    engine_options: Mapping[str, Any] | None = None,
     threads: int = 1,
     processes: int = 1,
     tie_pairs: int = TIE_PAIRS,
@@ -72,6 +74,7 @@ def evaluate_work(
         domain: `catalog` and `description`, what the members stand for.
         name: of the artifact; the work folder's name, or that of the artifact that is judged, when None.
         target: `best_f1`, or a floor such as `precision>=0.98`.
+        engine: what scores; its dtype, and the quantisation among its options, become the artifact's numeric profile.
         processes: that score, each with an engine of so many `threads`; their number changes no figure.
         tie_pairs: at least so many test pairs are scored by the reference too; all, where there are fewer.
         derived_members: test members that the injection and non-English slices and the order check take.
@@ -85,7 +88,14 @@ def evaluate_work(
     began = time.monotonic()
     aim, judged = Target.parse(target), find_judged(work_dir, artifact_folder)
     slices = read_slices(work_dir, derived_members=derived_members)
-    spec = ScorerSpec(folder=judged.folder, contract=judged.contract, engine=engine, threads=threads)
+    options = dict(engine_options or {})
+    spec = ScorerSpec(
+        folder=judged.folder,
+        contract=judged.contract,
+        engine=engine,
+        threads=threads,
+        engine_options=tuple(sorted(options.items())),
+    )
     with ScoringPool(processes) as pool:
         scored = score_slices(pool, spec, slices, round_rule, where=str(work_dir / "splits"))
         cuts, threshold = _choose(scored, aim)
@@ -108,6 +118,7 @@ def evaluate_work(
         judged.folder,
         name=name or judged.name,
         contract=judged.contract,
+        numeric_profile=numeric_profile_of(engine, options),
         threshold=threshold,
         round_rule=round_rule,
         tie_eps=figures["tie"]["tie_eps"],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from mis_scoring.core.contract import PromptContract
@@ -34,17 +35,20 @@ class ScorerSpec:
     Attributes:
         engine: a name, or `module:function`, as the setting of a refresh.
         threads: of each process.
+        engine_options: as the setting of a refresh.
     """
 
     folder: Path
     contract: PromptContract
     engine: str
     threads: int
+    engine_options: tuple[tuple[str, Any], ...] = ()
 
     def make(self) -> Scorers:
         """Load the prompt, the engine and its reference."""
         prompt = LabelerPrompt.of(self.folder, self.contract)
-        engine, reference = load_engines(self.engine, self.folder, threads=self.threads)
+        options = dict(self.engine_options)
+        engine, reference = load_engines(self.engine, self.folder, threads=self.threads, options=options)
         return LabelerScorer(prompt=prompt, engine=engine), LabelerScorer(prompt=prompt, engine=reference)
 
 

@@ -13,6 +13,7 @@ from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.contract import PromptContract
 from mis_scoring.core.readout import FloatArray, margin_of
 from mis_scoring.core.rounds import RoundRule
+from mis_scoring.engines.score_spec import options_for, require_profile
 from mis_scoring.evaluation.flips import FlipMatrix
 from mis_scoring.evaluation.label_cost import LabelCost
 from mis_scoring.evaluation.members import EvaluationMember
@@ -79,12 +80,18 @@ def champion_flips(
     Args:
         champion_folder: its artifact; None gives None.
         margin: the cut of what was scored.
+    Raises:
+        DataError: the champion's scores are in another dtype than the engine's.
     """
     if champion_folder is None:
         return None
     champion = LabelerArtifact.load(champion_folder)
     contract = PromptContract.of(champion.prompt, champion.label_tokens)
-    champion_spec = replace(spec, folder=champion_folder, contract=contract)
+    options = options_for(champion, dict(spec.engine_options))
+    require_profile(champion, spec.engine, options)
+    champion_spec = replace(
+        spec, folder=champion_folder, contract=contract, engine_options=tuple(sorted(options.items()))
+    )
     test = scored.slices[TEST]
     pool.scorers(champion_spec)[0].require_fit(test, where=f"champion {champion.name}")
     found, _ = pool.score(champion_spec, test, rank_order(test, champion.round_rule), what="champion")

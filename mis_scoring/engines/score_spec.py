@@ -148,6 +148,22 @@ def engine_quantisation(options: Mapping[str, Any]) -> str:
     return str(options.get("quantisation", _NO_QUANTISATION))
 
 
+def numeric_profile_of(engine: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what an artifact says of the scores of an engine; of an own one that names no dtype, float32."""
+    return {
+        "dtype": engine_dtype(engine, options) or "float32",
+        "quantisation": engine_quantisation(options),
+        "readout": "float32",
+    }
+
+
+def options_for(artifact: LabelerArtifact, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an engine's options with the quantisation that an artifact's scores are defined in."""
+    defined = artifact.numeric_profile["quantisation"]
+    kept = {name: value for name, value in options.items() if name != "quantisation"}
+    return kept if defined == _NO_QUANTISATION else kept | {"quantisation": defined}
+
+
 def require_profile(artifact: LabelerArtifact, engine: str, options: Mapping[str, Any]) -> None:
     """Refuse an engine that computes other scores than the artifact's: dtype and quantisation are part of `scorer_id`.
 

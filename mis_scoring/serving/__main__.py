@@ -1,6 +1,7 @@
 """Serve an artifact's folder: `python -m mis_scoring.serving FOLDER`. `semlabel serve` serves the champion instead."""
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Sequence
@@ -18,10 +19,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     options = vars(_parser().parse_args(arguments))
-    folder, engine, threads = (options.pop(name) for name in ("folder", "engine", "threads"))
+    folder, engine, threads, settings = (options.pop(name) for name in ("folder", "engine", "threads", "options"))
     try:
         artifact = LabelerArtifact.load(folder)
-        spec = ScoreSpec.of(artifact, folder, engine=engine, engine_threads=threads)
+        spec = ScoreSpec.of(
+            artifact, folder, engine=engine, engine_threads=threads, engine_options=json.loads(settings)
+        )
         serve(artifact, spec, ServerSettings(**options))
     except SemlabelError as error:
         sys.stderr.write(f"{error}\n")
@@ -34,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path, help="an artifact: checkpoint, tokenizer, labeler.json")
     parser.add_argument("--engine", default="cascade", help="default %(default)s")
     parser.add_argument("--threads", type=int, default=2, help="of the engine; default %(default)s")
+    parser.add_argument("--options", default="{}", help="of the engine, as JSON")
     for field in fields(ServerSettings):
         name = f"--{field.name.replace('_', '-')}"
         if isinstance(field.default, bool):

@@ -166,7 +166,8 @@ async def _cells(
 def started_server(options: argparse.Namespace, cpus: set[int]) -> Iterator[tuple[dict[str, Any], int]]:
     """Start a server with the options of `add_server_options`; yield where it answers, and its process's number."""
     command = [sys.executable, "-m", "mis_scoring.serving", str(options.folder), "--engine", options.engine]
-    command += ["--threads", str(options.threads), "--port", "0", "--metrics-port", "0", "--max-requests", "10000"]
+    command += ["--options", options.options, "--threads", str(options.threads)]
+    command += ["--port", "0", "--metrics-port", "0", "--max-requests", "10000"]
     command += [f"--max-batch-tokens={options.max_batch_tokens}", f"--n-tokenizers={options.n_tokenizers}"]
     command += ["--freeze-heap" if options.freeze_heap else "--no-freeze-heap"]
     with subprocess.Popen(
@@ -225,6 +226,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     """Add what the server is started with."""
     parser.add_argument("folder", type=Path, help="an artifact")
     parser.add_argument("--engine", default="cascade", help="default %(default)s")
+    parser.add_argument("--options", default="{}", help="of the engine, as JSON")
     parser.add_argument("--threads", type=int, default=1, help="of the engine; default %(default)s")
     parser.add_argument("--n-tokenizers", type=int, default=1, help="default %(default)s")
     parser.add_argument("--max-batch-tokens", type=int, default=8192, help="default %(default)s")

@@ -27,7 +27,6 @@ from mis_scoring.ray_data.summary import n_rows_staged, read_staged
 from tests.gpu.conftest import SMALL, command_of, group_of, texts_of
 
 N_MEMBERS, N_ITEMS, ROWS_A_BATCH = 3_000, 50, 64
-STAGE = Path(__file__).parent / "run_stage.py"
 DEADLINE_S = 300
 
 
@@ -96,7 +95,9 @@ def test_whatever_is_killed_no_row_is_lost_and_none_is_there_twice(
 @contextmanager
 def stage(labeler: Path, rows: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A driver of the stage."""
-    command = [sys.executable, str(STAGE), str(labeler), str(rows), str(folder), str(ROWS_A_BATCH)]
+    command = [sys.executable, "-m", "mis_scoring.ray_data.score_files", str(labeler), "--rows", str(rows)]
+    command += ["--out", str(folder), "--engine", "sglang", "--options", json.dumps(SMALL), "--cpus", "8"]
+    command += ["--gpus-per-engine", "0.5", "--rows-per-block", str(ROWS_A_BATCH)]
     with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}) as driver:
         try:
             yield driver

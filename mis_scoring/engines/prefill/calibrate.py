@@ -69,6 +69,18 @@ def calibrated_profile(
     return Fp8Profile(quantisation=quantisation, **scales)
 
 
+def calibrated_copy(
+    folder: Path, requests: Iterable[Request], labels: LabelTokens, *, quantisation: str, **settings: Any
+) -> Path:
+    """Return the folder beside this one that has its checkpoint with scales; made by the first call."""
+    copy = folder.with_name(f"{folder.name}-{quantisation}")
+    if not copy.exists():
+        profile = calibrated_profile(folder, requests, labels, quantisation=quantisation, **settings)
+        shutil.copytree(folder, copy)
+        write_profile(copy, profile)
+    return copy
+
+
 def write_profile(folder: Path, profile: Fp8Profile) -> None:
     """Put a profile into a checkpoint's config.json."""
     file = folder / "config.json"
