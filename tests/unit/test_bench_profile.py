@@ -2,7 +2,7 @@
 
 import pytest
 
-from mis_scoring.bench_profile import summary_of
+from mis_scoring.bench.profile import summary_of
 
 
 def test_overlapping_kernels_are_busy_once_and_gaps_are_not() -> None:
