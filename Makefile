@@ -30,14 +30,14 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 20 to 35 minutes on 2 cores."
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, about 20 minutes on 2 cores."
 	@$(MAKE) --no-print-directory --jobs=2 test-whole test-parts
 
 test-whole: # whole runs through the command line and Airflow; Ray, the servers
-	@$(BIN)/python -m pytest tests/e2e tests/dags tests/serving tests/ray
+	@$(BIN)/python -m pytest tests/e2e tests/dags tests/serving tests/ray tests/updates
 
 test-parts:
-	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/updates tests/spark
+	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/spark
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

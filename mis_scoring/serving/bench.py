@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mis_scoring.bench_shapes import QUERY_MEDIAN, QUERY_SIGMA
+from mis_scoring.bench.shapes import QUERY_MEDIAN, QUERY_SIGMA
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.serving.load import MODES, Asked, Cell, Load, knee, next_rate

@@ -1,4 +1,4 @@
-"""Labels per second of the whole score stage, parquet to parquet through Ray Data: `python -m mis_scoring.bench_ray`.
+"""Labels per second of the score stage, parquet to parquet by Ray Data: `python -m mis_scoring.bench.ray_stage`.
 
 The engines are warm, as they are from a run's second round on; the clock starts with the stage's driver and ends with
 its last file. `steady` leaves out the first and the last batch of every engine.
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mis_scoring.bench_shapes import SHAPES, draw_query_lengths, write_random_model
+from mis_scoring.bench.shapes import SHAPES, draw_query_lengths, write_random_model
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.prompt import PromptLayout
@@ -130,7 +130,7 @@ def _calibrated(folder: Path, options: argparse.Namespace) -> Path:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench_ray", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench.ray_stage", description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="1.5B")
     parser.add_argument("--members", type=int, default=1_500)
     parser.add_argument("--items", type=int, default=200)
