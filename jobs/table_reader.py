@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -42,6 +43,13 @@ def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | No
 def runs_with_rows(root: Path, table: Table) -> set[str]:
     """Return the runs that have rows in a table that is partitioned by run, from its log alone."""
     return {partition["run_id"] for partition in DeltaTable(table_path(root, table)).partitions()}
+
+
+def data_files(root: Path, table: Table, *, version: int | None = None, **where: object) -> list[str]:
+    """Return the files of a version of a table that may hold rows with `column = value`, from its log alone."""
+    delta = DeltaTable(table_path(root, table), version=version)
+    equal = [(column, "=", value) for column, value in where.items()]
+    return [unquote(uri) for uri in delta.file_uris(file_pruning_predicate=equal or None)]
 
 
 def literal(value: str) -> str:
