@@ -41,7 +41,8 @@ SHARED: dict[str, Any] = {
     "pinned_at": AT, "judged_at": AT, "generation": 0, "is_reference": False, "engine": '{"engine":"cascade"}',
     "threshold": 0.5, "change": "added", "reason": "first_time", "kind": "query", "missing": 0, "goes_on": True,
     "candidates": K, "rounds": N_JUDGED // ROUND, "judged": N_JUDGED, "accepted": LABELS_EACH, "depth": N_JUDGED,
-    "stop_reason": "accepted_too_little", "is_complete": True, "pairs_at_most": K,
+    "stop_reason": "accepted_too_little", "is_complete": True,
+    "reasons": ["first_time"], "keeps_candidates": False,
 }  # fmt: skip
 
 
