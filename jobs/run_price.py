@@ -37,7 +37,7 @@ def _times(amount: float | None, rate: float | None, digits: int) -> float | Non
     return None if amount is None or rate is None else round(amount * rate, digits)
 
 
-def spent_at(plan: Mapping[str, Any], figure: str, bound: str) -> float | None:
+def spent_at(plan: Mapping[str, Any], figure: str, bound: str) -> Any:
     """Return what a plan scores, or what that costs, the sample past its stop included; None where it is not known.
 
     A sampled member is judged to its last candidate wherever it stops: the later it stops, the less comes after. So the
