@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from jobs.errors import MissingRequirementError
+from jobs.open_tables import open_table
 from jobs.pins import PINNED, Pins
 from jobs.table_path import table_exists, table_path
 from schemas.runs import RUNS
@@ -73,8 +74,7 @@ def pins_of(root: Path, run_id: str) -> Pins:
 class Reader:
     """Rows of the tables of one root, each table opened once: one answer is of one state of each table.
 
-    A table that no run has made yet has no rows. Opening one replays its log, which takes longer than to find the rows
-    of a member in it.
+    A table that no run has made yet has no rows.
     """
 
     def __init__(self, root: Path) -> None:
@@ -97,7 +97,7 @@ class Reader:
         if table.name not in self._found:
             self._found[table.name] = table_exists(self.root, table)
             if self._found[table.name]:
-                self._builder.register(table.name, DeltaTable(table_path(self.root, table)))
+                self._builder.register(table.name, open_table(table_path(self.root, table)))
         return self._found[table.name]
 
 

@@ -10,6 +10,7 @@ PUBLISHED = "published"
 HELD = "held"
 APPROVED = "approved"
 PLANNED = "planned"  # and no more was meant
+PILOTED = "piloted"  # its rounds are over; it was a pilot, of a plan
 FAILED = "failed"
 _NO_STEPS = (FAILED, "stop_engines")  # of a run that nobody goes on with
 
