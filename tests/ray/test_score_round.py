@@ -175,7 +175,7 @@ def test_a_failing_canary_ends_the_job_and_leaves_its_faults_in_the_ledger_and_n
     kept = read_run(settings.tables, RUN_ID)
     assert kept.n_canary_failures == 1 and kept.of(CANARY_FAILED)["round"] == 0
     assert kept.of(CANARY_FAILED)["engine"] == "leaky"
-    assert any("poisoned neighbour" in fault for fault in kept.of(CANARY_FAILED)["faults"])
+    assert any("a margin moved by" in fault for fault in kept.of(CANARY_FAILED)["faults"])
     assert staged(folder) == {}
     assert not (folder / "summary.json").exists()
 
