@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     labeler_name: str = "semlabel-labeler"
     labeler_alias: str = "champion"
     candidates_per_member: int = Field(200, ge=1, description="K")
-    engine: str = "cascade"
+    engine: str = Field("cascade", description="a name of mis_scoring.engines.registry, or `module:function`")
     engine_threads: int = Field(2, ge=1)
     engine_options: dict[str, Any] = Field({}, description="of the engine, as JSON: `sglang` and `prefill` have some")
     n_engines: int = Field(1, ge=1, description="engines that score at a time")
@@ -140,6 +140,15 @@ class Settings(BaseSettings):
                 "shared folder"
             )
         return value.removeprefix("file://") if isinstance(value, str) else value
+
+    @field_validator("engine")
+    @classmethod
+    def _know_the_engine(cls, value: str) -> str:
+        from mis_scoring.engines.registry import name_fault  # numpy: who keeps the default does not wait for it
+
+        if fault := name_fault(value):
+            raise ValueError(fault)
+        return value
 
     @model_validator(mode="after")
     def _keep_files_longer_than_runs(self) -> Self:

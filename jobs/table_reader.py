@@ -13,10 +13,14 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from jobs.errors import MissingRequirementError
+from jobs.open_tables import open_table
 from jobs.pins import PINNED, Pins
 from jobs.table_path import table_exists, table_path
 from schemas.runs import RUNS
 from schemas.table import Table
+
+_READER_OF_FEATURES = 3  # from this protocol version on, a table names what a reader must know
+_NOT_PLAIN = {"columnMapping", "deletionVectors"}
 
 
 def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
@@ -45,11 +49,23 @@ def runs_with_rows(root: Path, table: Table) -> set[str]:
     return {partition["run_id"] for partition in DeltaTable(table_path(root, table)).partitions()}
 
 
-def data_files(root: Path, table: Table, *, version: int | None = None, **where: object) -> list[str]:
-    """Return the files of a version of a table that may hold rows with `column = value`, from its log alone."""
+def data_files(root: Path, table: Table, *, version: int | None = None, **where: object) -> list[str] | None:
+    """Return the files of a version of a table that may hold rows with `column = value`, from its log alone.
+
+    None where a file's rows are not the table's (deletion vectors, column mapping): upstream may write such tables.
+    """
     delta = DeltaTable(table_path(root, table), version=version)
+    if not _has_plain_files(delta):
+        return None
     equal = [(column, "=", value) for column, value in where.items()]
     return [unquote(uri) for uri in delta.file_uris(file_pruning_predicate=equal or None)]
+
+
+def _has_plain_files(delta: DeltaTable) -> bool:
+    protocol = delta.protocol()
+    if protocol.min_reader_version < _READER_OF_FEATURES:
+        return protocol.min_reader_version == 1  # 2 is column mapping
+    return _NOT_PLAIN.isdisjoint(protocol.reader_features or ())
 
 
 def literal(value: str) -> str:
@@ -73,8 +89,7 @@ def pins_of(root: Path, run_id: str) -> Pins:
 class Reader:
     """Rows of the tables of one root, each table opened once: one answer is of one state of each table.
 
-    A table that no run has made yet has no rows. Opening one replays its log, which takes longer than to find the rows
-    of a member in it.
+    A table that no run has made yet has no rows.
     """
 
     def __init__(self, root: Path) -> None:
@@ -97,7 +112,7 @@ class Reader:
         if table.name not in self._found:
             self._found[table.name] = table_exists(self.root, table)
             if self._found[table.name]:
-                self._builder.register(table.name, DeltaTable(table_path(self.root, table)))
+                self._builder.register(table.name, open_table(table_path(self.root, table)))
         return self._found[table.name]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import GetTimeoutError, RayActorError, RayError
 from ray.util import list_named_actors
 
 from mis_scoring.core.errors import EngineError, SemlabelError
@@ -89,8 +89,9 @@ def named_engines(owner: str, spec: ScoreSpec, placement: Placement) -> Iterator
         _wait_until_ready(owner, [_get_or_start(name, spec, placement) for name in names], placement)
         yield replace(placement, engines=names)
     except (RayError, SemlabelError) as failure:
+        found = _failure_of(names) or error_of(failure)
         _end(names)
-        raise error_of(failure) from failure
+        raise found from failure
 
 
 def end_engines(owner: str) -> list[str]:
@@ -140,6 +141,18 @@ def _wait_until_ready(owner: str, engines: Sequence[Any], placement: Placement) 
             f"{len(engines)} engines of {owner} were not ready in {placement.start_timeout_s:.0f} s. What they need "
             f"may be held by engines that score for somebody else; there are engines of {owners}."
         ) from error
+
+
+def _failure_of(names: Iterable[str]) -> SemlabelError | None:
+    """Return what an engine says went wrong with it: of an error that came by Ray Data, only its text is left."""
+    for name in names:
+        with suppress(ValueError, RayActorError, GetTimeoutError):  # gone, dead, or at work
+            try:
+                asked: Any = ray.get_actor(name, namespace=NAMESPACE).require_sound.remote()
+                ray.get(asked, timeout=_ANSWERS_IN_S)
+            except SemlabelError as failure:
+                return failure
+    return None
 
 
 def _end_idle(owner: str, idle_after_s: float) -> None:

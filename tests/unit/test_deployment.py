@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine
 
 from jobs.errors import MissingRequirementError
 from jobs.local.deployment import deployment_status, end_deployment, start_deployment
@@ -108,6 +109,14 @@ def test_one_setting_puts_airflow_on_postgresql(settings: Settings) -> None:
     assert service_env(settings)["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].startswith("sqlite:///")
     url = "postgresql+psycopg2://airflow@db/airflow"
     assert service_env(changed(settings, airflow_db=url))["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == url
+
+
+def test_where_another_process_writes_to_sqlite_airflow_waits(settings: Settings) -> None:
+    url = service_env(settings)["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+    (settings.deployment / "airflow").mkdir(parents=True, exist_ok=True)
+    with create_engine(url).connect() as connection:
+        waits_ms = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+    assert waits_ms == 60_000, "5 s is SQLite's own, and too little on a busy machine"
 
 
 def test_what_the_environment_says_wins(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
