@@ -78,4 +78,5 @@ def _priced(settings: Settings, pins: Pins, forecasts: Sequence[Forecast]) -> di
     )
     seconds = {bound: seconds_of(tokens[bound], speed) for bound in BOUNDS}
     cost = {bound: cost_of(seconds[bound], settings.engines_usd_per_hour) for bound in BOUNDS}
-    return {"pairs_to_score": pairs, "cost": cost}
+    nothing = dict.fromkeys(BOUNDS, 0.0)  # a batch draws no sample past the stop
+    return {"pairs_to_score": pairs, "cost": cost, "stop_sample": {"pairs": nothing, "cost": nothing}}
