@@ -4,7 +4,8 @@ Half of a member's candidates were judged, a quarter of those accepted. Ids and 
 are short. A table's rows come as one Arrow table a file; `order` says how its members lie in the files:
 
 - `mixed`: every file holds rows of any member, in no order, as a shuffle leaves them
-- `sorted`: every file holds rows of any member, each file in the order of the members
+- `sorted`: as the jobs leave them: each file in the order of its members, who are from all over; a member's rows of a
+  run lie in one file where the writer has shuffled by member or query, else in every one
 - `clustered`: every file holds the rows of one range of members, in their order
 """
 
@@ -41,7 +42,8 @@ SHARED: dict[str, Any] = {
     "pinned_at": AT, "judged_at": AT, "generation": 0, "is_reference": False, "engine": '{"engine":"cascade"}',
     "threshold": 0.5, "change": "added", "reason": "first_time", "kind": "query", "missing": 0, "goes_on": True,
     "candidates": K, "rounds": N_JUDGED // ROUND, "judged": N_JUDGED, "accepted": LABELS_EACH, "depth": N_JUDGED,
-    "stop_reason": "accepted_too_little", "is_complete": True, "pairs_at_most": K,
+    "stop_reason": "accepted_too_little", "is_complete": True,
+    "reasons": ["first_time"], "keeps_candidates": False,
 }  # fmt: skip
 
 
@@ -93,6 +95,8 @@ RANKS = {CANDIDATES: range(K), JUDGMENTS: range(N_JUDGED)} | dict.fromkeys(
     (LABELS, LABEL_CHANGES), range(0, N_JUDGED, ACCEPTED_EVERY)
 )
 """A row a pair: which ranks have one. The other tables have a row a member, or a member and round."""
+BY_MEMBER = (CANDIDATES, JUDGMENTS)
+"""Of these, the tables whose writers put a member's rows into one file."""
 
 
 def _pairs(table: Table, run: Run, order: Order, place: int, n_files: int) -> tuple[Ints, Ints]:
@@ -100,7 +104,7 @@ def _pairs(table: Table, run: Run, order: Order, place: int, n_files: int) -> tu
     ranks = np.array(RANKS.get(table, range(2 if table in (MEMBER_ROUNDS, ROUND_OUTCOMES) else 1)))
     if order == "clustered":
         members = np.array_split(run.members, n_files)[place]
-    elif len(ranks) > n_files:
+    elif len(ranks) > n_files and not (order == "sorted" and table in BY_MEMBER):
         members, ranks = run.members, ranks[place::n_files]
     else:
         members = run.members[place::n_files]

@@ -30,11 +30,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.audit import audit_label
-from jobs.bench_rows import BIG, LABELS_EACH, N_ENTRIES, SHARED, K, Order, Population, Run, rows_of
+from jobs.bench_rows import BIG, LABELS_EACH, N_ENTRIES, N_JUDGED, SHARED, K, Order, Population, Run, rows_of
 from jobs.coverage import published_coverage
 from jobs.judgments import usable_judgments
 from jobs.ledger import PUBLISHED, append_event, write_pins
 from jobs.pins import Pins
+from jobs.planned_pairs import to_facts, to_pairs
 from jobs.scope import to_scope
 from jobs.settings import Settings
 from jobs.spark_session import spark_session
@@ -43,6 +44,7 @@ from jobs.table_path import table_exists, table_path
 from jobs.table_reader import pins_of
 from jobs.table_upkeep import compact
 from jobs.tables import read
+from schemas.candidates import CANDIDATES
 from schemas.catalog import CATALOG
 from schemas.every import RUN_TABLES, UPSTREAM_TABLES
 from schemas.judgments import JUDGMENTS
@@ -149,7 +151,10 @@ def _write_ledger(settings: Settings, run_id: str, number: int) -> None:
 
 
 def measure(settings: Settings, *, with_spark: bool) -> dict[str, Any]:
-    """Return seconds of audits, of the reuse join and of the scope; rows, files and bytes of the tables."""
+    """Return seconds of audits, of the reuse join, of a plan's join and of the scope; sizes of the tables.
+
+    Rows of the reuse are judgments that are found, rows of the plan candidates, rows of the scope members.
+    """
     root = settings.tables
     found: dict[str, Any] = {"tables": {table.name: _size(root, table) for table in BIG if table_exists(root, table)}}
     labels = DeltaTable(table_path(root, LABELS))
@@ -175,6 +180,7 @@ def _measure_spark(spark: SparkSession, settings: Settings, pairs: list[tuple[st
     n_members = profiles.count()
     day = hashes.limit(int(SMALL_SHARE * n_members))
 
+    items = read(spark, root, CATALOG).select("qualification_id", F.col("text").alias("item_hash"))
     nobody = spark.createDataFrame([], "member_id string")
 
     def reuse(queries: DataFrame, n_queries: int) -> DataFrame:
@@ -188,13 +194,31 @@ def _measure_spark(spark: SparkSession, settings: Settings, pairs: list[tuple[st
         covered = published_coverage(spark, root, members=members.select("member_id"))
         return to_scope(members, covered, pins, revoked=nobody)
 
-    return {
+    def plan_of(share: float) -> DataFrame:
+        """Join every candidate of a run with its judgment and label, and count by round, as `plan_refresh` does."""
+        members = read(spark, root, PROFILES).where(_part("member_id", share))
+        queries = members.select("member_id", F.col("profile_text").alias("query_hash"))
+        candidates = read(spark, root, CANDIDATES, run_id=pins.run_id).join(queries, "member_id", "left_semi")
+        known = reuse(queries, int(share * n_members))
+        labels = read(spark, root, LABELS).join(queries, "member_id", "left_semi")
+        aside = spark.createDataFrame([], "key string")
+        return to_facts(
+            to_pairs(candidates, queries, items.withColumn("n_tokens", F.lit(6)), known, labels, aside), pins
+        )
+
+    found: dict[str, Any] = {
         "spark_label_s": _spread(audits),
         "n_members": n_members,
         "reuse_of_a_day_s": _timed(lambda: reuse(day, int(SMALL_SHARE * n_members))),
-        "reuse_s": {share: _timed(partial(reuse_of, share)) for share in SHARES},
-        "scope_s": {share: _timed(partial(scope_of, share)) for share in SHARES},
     }
+    measured = (("reuse", reuse_of, N_JUDGED), ("plan", plan_of, K), ("scope", scope_of, 1))
+    for name, frame_of, rows_each in measured:
+        seconds = {share: _timed(partial(frame_of, share)) for share in SHARES}
+        found[f"{name}_s"] = seconds
+        found[f"{name}_s_per_million_rows"] = {
+            share: round(took / (share * n_members * rows_each / 1e6), 2) for share, took in seconds.items()
+        }
+    return found
 
 
 def _part(column: str, share: float) -> Any:

@@ -140,14 +140,18 @@ def plan(
     kind: Annotated[str, typer.Argument(help=_KINDS)] = "weekly_full",
     candidates: Annotated[int | None, typer.Option(min=1, help=_CANDIDATES)] = None,
     recompute: Annotated[bool, typer.Option("--recompute", help="As if every pair were scored anew.")] = False,
+    pilot: Annotated[
+        bool,
+        typer.Option("--pilot", help="Score 50 members first, and expect by them; the refresh reuses what they cost."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a refresh would take, and score nothing; exit code 1 where a ceiling would stop it."""
+    """Say what a refresh would take, and score nothing but a pilot; exit code 1 where a ceiling would stop it."""
     from jobs.plan_run import plan_run
     from jobs.render_plan import print_plan
 
     changes = {} if candidates is None else {"candidates_per_member": candidates}
-    planned = plan_run(Settings().model_copy(update=changes), kind, recompute=recompute)
+    planned = plan_run(Settings().model_copy(update=changes), kind, recompute=recompute, with_pilot=pilot)
     emit(as_json, planned, lambda: print_plan(planned))
     if planned["above_ceiling"]:
         raise typer.Exit(1)

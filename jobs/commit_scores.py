@@ -67,7 +67,8 @@ def to_judgments(staged: DataFrame, pins: Pins) -> DataFrame:
         F.lit(pins.run_id).alias("run_id"),
         F.current_timestamp().alias("judged_at"),
     )
-    return one_a_key(rows)
+    # by query, not by pair: a member's judgments of a round stand in one file, and a reader looks into no other's items
+    return one_a_key(rows.repartition("query_hash"))
 
 
 def spent(staged: DataFrame) -> DataFrame:

@@ -48,13 +48,14 @@ def one_a_key(judgments: DataFrame) -> DataFrame:
 def withdrawn_at(revocations: Sequence[Revocation]) -> Column:
     """When a judgment was last revoked, as `jobs.rules.revocation.withdrawn_at` says; null where it may be used."""
     never = F.lit(None).cast("timestamp")
-    return F.greatest(never, never, *(F.when(_fits(one), F.lit(one.at)) for one in revocations))
+    return F.greatest(never, never, *(F.when(fits(one), F.lit(one.at)) for one in revocations))
 
 
-def _fits(one: Revocation) -> Column:
-    fits = F.col("judged_at") <= F.lit(one.until)
+def fits(one: Revocation) -> Column:
+    """Whether a revocation withdraws a judgment."""
+    condition = F.col("judged_at") <= F.lit(one.until)
     if one.fingerprint is not None:
-        fits = fits & (F.col("engine") == F.lit(one.fingerprint))
+        condition = condition & (F.col("engine") == F.lit(one.fingerprint))
     if one.run_id is not None:
-        fits = fits & (F.col("run_id") == F.lit(one.run_id))
-    return fits if one.since is None else fits & (F.col("judged_at") >= F.lit(one.since))
+        condition = condition & (F.col("run_id") == F.lit(one.run_id))
+    return condition if one.since is None else condition & (F.col("judged_at") >= F.lit(one.since))

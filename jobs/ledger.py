@@ -16,6 +16,7 @@ from jobs.rules.run_state import APPROVED as APPROVED
 from jobs.rules.run_state import CANARY_FAILED as CANARY_FAILED
 from jobs.rules.run_state import FAILED as FAILED
 from jobs.rules.run_state import HELD as HELD
+from jobs.rules.run_state import PILOTED as PILOTED
 from jobs.rules.run_state import PLANNED as PLANNED
 from jobs.rules.run_state import PUBLISHED as PUBLISHED
 from jobs.rules.standing import PROFILE_UPDATES
@@ -80,13 +81,21 @@ def published_pins(root: Path) -> list[Pins]:
 
     But for profile updates: each looks at a few members, and says nothing of what all others stand on.
     """
+    return [pins for pins in _pins_of_runs_with(root, PUBLISHED) if pins.kind != PROFILE_UPDATES]
+
+
+def piloted_pins(root: Path) -> list[Pins]:
+    """Return what the pilots pinned that came to their end, the last one first."""
+    return _pins_of_runs_with(root, PILOTED)
+
+
+def _pins_of_runs_with(root: Path, event: str) -> list[Pins]:
     if not table_exists(root, RUNS):
         return []
     sql = f"""
-        SELECT p.payload FROM runs p JOIN runs d ON d.run_id = p.run_id AND d.event = '{PUBLISHED}'
+        SELECT p.payload FROM runs p JOIN runs d ON d.run_id = p.run_id AND d.event = {literal(event)}
         WHERE p.event = '{PINNED}' ORDER BY d.at DESC"""
-    found = [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
-    return [pins for pins in found if pins.kind != PROFILE_UPDATES]
+    return [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
 
 
 def unpublished_runs(root: Path) -> list[str]:

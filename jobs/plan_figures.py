@@ -1,5 +1,6 @@
 """The sums of a plan over its members, as the ledger, `semlabel plan` and an approval show them; without Spark."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from jobs.run_price import BOUNDS, cost_of, measured_tokens_per_s, seconds_of
 from jobs.settings import Settings
 from jobs.survival_history import Experience
 from jobs.table_reader import literal, query
-from schemas.member_plans import FIGURES, MEMBER_PLANS
+from schemas.member_plans import FIGURES, MEMBER_PLANS, PAST_STOP
 
 _NAMES = {"label_changes": "labels_that_may_change"}
 
@@ -20,31 +21,46 @@ def plan_figures(settings: Settings, pins: Pins, experience: Experience) -> dict
         members, members_removed, reasons (members by reason; one may have several), rounds (members in each), n_rounds
         (that anybody may reach), moved
         (candidates against those that the labels stand on), pairs_to_score, pairs_reused, tokens, gpu_seconds, cost
-        (USD), labels_that_may_change, expected_by.
+        (USD), labels_that_may_change, expected_by; stop_sample: members, pairs, tokens, gpu_seconds and cost of the
+        sample past its stop, which are in none of the others.
     """
     root = settings.tables
     figures = _figures(root, pins)
-    tokens = figures["tokens"]
+    past_stop_pairs, past_stop_tokens = (figures.pop(name) for name in PAST_STOP)
     speed = measured_tokens_per_s(root, scorer_id=pins.scorer_id, engine=pins.engine)
-    seconds = {bound: seconds_of(tokens[bound], speed) for bound in BOUNDS}
     reasons, rounds = _reasons(root, pins), _rounds(root, pins)
+    members = _count(root, pins, "reasons[1] <> 'member_removed'")
     return {
         "kind": pins.kind,
-        "members": _count(root, pins, "reasons[1] <> 'member_removed'"),
+        "members": members,
         "members_removed": reasons.get("member_removed", 0),
         "reasons": reasons,
         "rounds": rounds,
         "n_rounds": len(rounds),
         "moved": _moved(root, pins),
         **figures,
-        "gpu_seconds": seconds,
-        "cost": {bound: cost_of(seconds[bound], settings.engines_usd_per_hour) for bound in BOUNDS},
+        **_price(settings, figures["tokens"], speed),
+        "stop_sample": {
+            "members": pins.stop_sample.size(members),
+            "pairs": past_stop_pairs,
+            "tokens": past_stop_tokens,
+            **_price(settings, past_stop_tokens, speed),
+        },
         "expected_by": {
             "basis": experience.basis,
             "run_id": experience.run_id,
             "is_comparable": experience.is_comparable,
+            "newcomer_ratio": experience.newcomer_ratio,
+            "newcomers_of": experience.newcomers_of,
         },
     }
+
+
+def _price(settings: Settings, tokens: Mapping[str, float], speed: float | None) -> dict[str, dict[str, Any]]:
+    """Return gpu_seconds and cost (USD) of so many tokens, each {min, expected, max}; None where not known."""
+    seconds = {bound: seconds_of(tokens[bound], speed) for bound in BOUNDS}
+    cost = {bound: cost_of(seconds[bound], settings.engines_usd_per_hour) for bound in BOUNDS}
+    return {"gpu_seconds": seconds, "cost": cost}
 
 
 def _figures(root: Path, pins: Pins) -> dict[str, dict[str, float]]:

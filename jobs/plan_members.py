@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from jobs.artifact_folder import load_artifact
@@ -14,6 +15,7 @@ from jobs.pins import Pins
 from jobs.planned_pairs import FACTS, planned_rounds, removed_labels
 from jobs.rules.forecast import Figure, Forecast, RoundFacts, Survival, forecast
 from jobs.rules.reasons import CandidateMoves, plan_reasons
+from jobs.stop_sample import sample_size, sampled_members
 from jobs.tables import read
 from mis_scoring.core.rounds import RoundRule
 from mis_scoring.core.tokenizer import PromptTokenizer
@@ -34,6 +36,7 @@ def to_member_plans(spark: SparkSession, root: Path, pins: Pins, survival: Survi
     )
     for part in parts:
         scope = scope.join(part, "member_id", "left")
+    scope = _with_sample(spark, root, pins, scope)
     tokenizer_file = Path(pins.artifact_folder) / "tokenizer.json"
     rule = RoundRule(candidates_per_round=pins.candidates_per_round, stop_below=pins.stop_below)
 
@@ -44,6 +47,15 @@ def to_member_plans(spark: SparkSession, root: Path, pins: Pins, survival: Survi
             yield pd.DataFrame(rows, columns=MEMBER_PLANS.columns.names)
 
     return scope.mapInPandas(plan, from_arrow_schema(MEMBER_PLANS.columns))
+
+
+def _with_sample(spark: SparkSession, root: Path, pins: Pins, scope: DataFrame) -> DataFrame:
+    """Add `is_sampled`: the member goes on past its stop, where the run draws a sample."""
+    if not sample_size(root, pins):
+        return scope.withColumn("is_sampled", F.lit(False))
+    drawn = sampled_members(spark, root, pins).withColumn("is_drawn", F.lit(True))
+    joined = scope.join(drawn, "member_id", "left")
+    return joined.withColumn("is_sampled", F.coalesce("is_drawn", F.lit(False))).drop("is_drawn")
 
 
 def _plan_one(row: dict[str, Any], tokenizer: PromptTokenizer, rule: RoundRule, survival: Survival) -> dict[str, Any]:
@@ -74,4 +86,4 @@ def _forecast(row: dict[str, Any], tokenizer: PromptTokenizer, rule: RoundRule, 
         for facts in zip(*(row[name] for name in FACTS), strict=True)
     ]
     query_tokens = len(tokenizer.encode_query(row["query_text"])) if any(facts.unknown for facts in rounds) else 0
-    return forecast(query_tokens, rounds, rule, survival)
+    return forecast(query_tokens, rounds, rule, survival, is_sampled=bool(row["is_sampled"]))

@@ -1,6 +1,6 @@
 """Plan a refresh and stop there: pin, scope, retrieve, price. The run has a trigger of its own and is never published.
 
-A refresh afterwards is another run, which pins what stands then.
+A refresh afterwards is another run, which pins what stands then. Nothing is scored, but a pilot where one is asked for.
 """
 
 import uuid
@@ -8,29 +8,43 @@ from typing import Any
 
 from jobs.ledger import PLANNED, append_event
 from jobs.local.connect_server import connect_server
+from jobs.local.shared_ray import shared_ray
 from jobs.run_job import run_job
 from jobs.run_price import ceilings_passed
 from jobs.settings import Settings
 
-_JOBS = ("scope_members", "retrieve_candidates", "plan_refresh")
 
-
-def plan_run(settings: Settings, kind: str, *, recompute: bool = False) -> dict[str, Any]:
-    """Return the plan (`plan_figures`), its run_id, and `above_ceiling`: why a refresh would stop, if it would.
+def plan_run(settings: Settings, kind: str, *, recompute: bool = False, with_pilot: bool = False) -> dict[str, Any]:
+    """Return the plan (`plan_figures`), its run_id, `pilot`, and `above_ceiling`: why a refresh would stop.
 
     Args:
         recompute: plan to score every pair anew.
+        with_pilot: score a few members first (`jobs.pilot`), bounded by the ceilings as a refresh is.
     Raises:
         DataError: there is no such kind.
         MissingRequirementError: tables or jars are missing.
+        CeilingError: the pilot may cost more than a setting allows.
+        EngineError: the pilot's engine failed.
     """
-    unbounded = settings.model_copy(update={"max_pairs": None, "max_cost_usd": None})
-    with connect_server(unbounded) as spark:
+    with connect_server(settings) as spark:
         trigger = {"kind": kind, "trigger_id": f"plan-{uuid.uuid4()}", "recompute": str(recompute)}
-        run_id = run_job("pin_inputs", trigger, unbounded)["run_id"]
+        run_id = run_job("pin_inputs", trigger, settings)["run_id"]
         spark.wait_until_listening()
-        connected = unbounded.model_copy(update={"spark_connect_url": spark.url})
-        for job in _JOBS:
-            plan = run_job(job, {"run_id": run_id}, connected)
+        connected = settings.model_copy(update={"spark_connect_url": spark.url})
+        n_members = run_job("scope_members", {"run_id": run_id}, connected)["members"]
+        run_job("retrieve_candidates", {"run_id": run_id}, connected)
+        pilot = _pilot(connected, run_id) if with_pilot and n_members else None
+        unbounded = connected.model_copy(update={"max_pairs": None, "max_cost_usd": None})
+        plan = run_job("plan_refresh", {"run_id": run_id}, unbounded)
     append_event(settings.tables, run_id, PLANNED, {})
-    return plan | {"run_id": run_id, "above_ceiling": ceilings_passed(plan, settings)}
+    return plan | {"run_id": run_id, "above_ceiling": ceilings_passed(plan, settings), "pilot": pilot}
+
+
+def _pilot(settings: Settings, run_id: str) -> dict[str, Any]:
+    from jobs.pilot import draw_pilot, run_pilot
+    from jobs.spark_session import spark_session
+
+    with spark_session(settings, "pilot") as spark:
+        pilot_id = draw_pilot(spark, settings, run_id)
+    with shared_ray(settings, is_needed=True) as address:
+        return run_pilot(settings.model_copy(update={"ray_address": address}), pilot_id)

@@ -15,11 +15,27 @@ FIGURE_NAMES = {
 }
 
 
+OF_SAMPLE = "past_stop_pairs"
+"""In a report, the row of the pairs that the sample past its stop took; `FIGURE_NAMES` are of what the run needs."""
+
+
 def bounds_of(plan: Mapping[str, Any], figure: str) -> list[str]:
     """Return a figure at least, as expected and at most."""
     digits = 2 if figure == "cost" else 0
     values = (plan[figure][bound] for bound in BOUNDS)
     return ["-" if value is None else f"{value:,.{digits}f}" for value in values]
+
+
+def sample_line(plan: Mapping[str, Any]) -> str:
+    """Return what the sample that prices early stopping takes on top; empty where the run draws none."""
+    sample = plan["stop_sample"]
+    if not sample["members"]:
+        return ""
+    pairs, (_, cost, _) = bounds_of(sample, "pairs"), bounds_of(sample, "cost")
+    return (
+        f"On top, {sample['members']:,} members go on past their stop to price it: {pairs[1]} pairs expected, "
+        f"{pairs[0]} to {pairs[2]}, at {cost} USD."
+    )
 
 
 def plan_as_markdown(plan: Mapping[str, Any]) -> str:
@@ -34,6 +50,7 @@ def plan_as_markdown(plan: Mapping[str, Any]) -> str:
             "| --- | --- | --- | --- |",
             *rows,
             "",
+            *((line, "") if (line := sample_line(plan)) else ()),
             f"Expected by {plan['expected_by']['basis']}.",
         ]
     )

@@ -3,8 +3,6 @@
 import json
 import logging
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from jobs.errors import CheckFailedError, MissingRequirementError
@@ -12,6 +10,7 @@ from jobs.inputs import usable_profiles, with_profile_hash
 from jobs.ledger import published_pins
 from jobs.local.airflow_home import migrate, started_airflow
 from jobs.local.connect_server import connect_server
+from jobs.local.shared_ray import shared_ray
 from jobs.pins import run_id_of
 from jobs.retrieve_candidates import to_sections
 from jobs.rules.scope import LOOKS_AFTER
@@ -21,7 +20,6 @@ from jobs.table_admin import current_version
 from jobs.table_path import table_exists
 from jobs.tables import read
 from mis_scoring.core.errors import DataError
-from mis_scoring.ray_data.session import ray_session
 from schemas.catalog import CATALOG
 from schemas.profiles import PROFILES
 
@@ -54,8 +52,8 @@ def run_refresh(settings: Settings, kind: str, *, recompute: bool = False) -> di
 
 def _run_dag(settings: Settings, kind: str, conf: dict[str, Any]) -> int:
     """Run the DAG in the foreground; what it needs starts beside it, since starting is what a small run waits for."""
-    is_shared = bool(conf["recompute"]) or _may_score(settings)
-    with connect_server(settings) as spark, _ray(settings, is_shared=is_shared) as ray_address:
+    may_score = bool(conf["recompute"]) or _may_score(settings)
+    with connect_server(settings) as spark, shared_ray(settings, is_needed=may_score) as ray_address:
         migrate(settings)
         env = _job_env(settings, spark.url, ray_address)
         with started_airflow(settings, "dags", "test", kind, "--conf", json.dumps(conf), env=env) as airflow:
@@ -91,20 +89,6 @@ def _check_before(settings: Settings, kind: str) -> None:
             f"No labeler is registered under {settings.home}: `semlabel labeler register FOLDER --alias "
             f"{settings.labeler_alias}`; the bundled one is {CHECKOUT / 'labelers' / 'esco-small'}."
         )
-
-
-@contextmanager
-def _ray(settings: Settings, *, is_shared: bool) -> Iterator[str]:
-    """Yield the address of a Ray that the rounds share, or none.
-
-    A round that scores starts a Ray of its own where it is given none, which takes some 25 s; a run that scores nothing
-    needs none.
-    """
-    if settings.ray_address or not is_shared:
-        yield settings.ray_address
-    else:
-        with ray_session(num_cpus=max(2, settings.engine_threads)) as address:
-            yield address
 
 
 def _may_score(settings: Settings) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from jobs.plan_words import FIGURE_NAMES, bounds_of
+from jobs.plan_words import FIGURE_NAMES, bounds_of, sample_line
 
 _console = Console(highlight=False)
 _MOST_SHOWN = 5  # entries of a catalog diff, of each kind of change
@@ -29,6 +29,13 @@ def print_plan(plan: dict[str, Any]) -> None:
     for row in plan["rounds"]:
         least, most = f"{row['members_min']:,}", f"{row['members_max']:,}"
         _console.print(f"  round {row['round']}: {least} members for certain, {most} at most")
+    if line := sample_line(plan):
+        _console.print(line, soft_wrap=True)
+    if pilot := plan["pilot"]:
+        spent = f"{pilot['pairs']:,} pairs scored, {pilot['tokens']:,} tokens"
+        _console.print(
+            f"Pilot {pilot['run_id']}: {pilot['members']:,} members, {spent}; kept for reuse.", soft_wrap=True
+        )
     _console.print(f"Expected by {plan['expected_by']['basis']}.", soft_wrap=True)
     for sentence in plan["above_ceiling"]:
         _console.print(f"[bold]Above a ceiling[/bold]: {sentence}", soft_wrap=True)

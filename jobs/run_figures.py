@@ -9,6 +9,7 @@ from typing import Any
 
 from jobs.ledger import PUBLISHED
 from jobs.pins import Pins
+from jobs.plan_words import OF_SAMPLE
 from jobs.run_ledger import RunLedger
 from jobs.table_reader import literal, query
 from schemas.candidates import CANDIDATES
@@ -91,7 +92,8 @@ def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str
     What the plan does not know is left out, and so is what is not known afterwards. Tokens are those of packed
     requests, as planned; the rescoring of ties comes on top, in seconds and money too.
 
-    What the sample past its stop cost is left out too, of the seconds by its part of the tokens.
+    What the sample past its stop cost is left out too, of the seconds by its part of the tokens; its pairs are a row of
+    their own where the plan knew of one.
 
     Args:
         usd_per_hour: rent of all engines together; None where it is not known.
@@ -108,7 +110,10 @@ def against_plan(ledger: RunLedger, usd_per_hour: float | None) -> list[dict[str
         "cost": None if usd_per_hour is None else scoring_s * usd_per_hour / 3600,
         "labels_that_may_change": sum(ledger.of(PUBLISHED).get("changes", {}).values()),
     }
-    figures = ((what, plan.get(what, {}), value) for what, value in actual.items())
+    figures = [(what, plan.get(what, {}), value) for what, value in actual.items()]
+    sample = plan.get("stop_sample", {})  # not in the ledgers of plans that did not price it
+    if sample.get("members"):
+        figures.append((OF_SAMPLE, sample["pairs"], summed["past_stop_scored"]))
     return [
         {"what": what, **figure, "actual": value}
         for what, figure, value in figures

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.page_templates import render_page
-from jobs.plan_words import FIGURE_NAMES
+from jobs.plan_words import FIGURE_NAMES, OF_SAMPLE
 from jobs.run_plots import drift_plot, pairs_plot, rounds_plot, seconds_plot
 
 
@@ -18,5 +18,6 @@ def write_page(path: Path, report: dict[str, Any]) -> None:
         "seconds": seconds_plot(report["seconds_by_job"]),
         "drift": drift_plot(rated) if rated else None,
     }
-    page = render_page("run_report.html.j2", r=report, pins=report["pins"], plots=plots, figure_names=FIGURE_NAMES)
+    names = FIGURE_NAMES | {OF_SAMPLE: "pairs past the stop, of the sample"}
+    page = render_page("run_report.html.j2", r=report, pins=report["pins"], plots=plots, figure_names=names)
     path.write_text(page, encoding="utf-8")

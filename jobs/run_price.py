@@ -37,16 +37,31 @@ def _times(amount: float | None, rate: float | None, digits: int) -> float | Non
     return None if amount is None or rate is None else round(amount * rate, digits)
 
 
+def spent_at(plan: Mapping[str, Any], figure: str, bound: str) -> Any:
+    """Return what a plan scores, or what that costs, the sample past its stop included; None where it is not known.
+
+    A sampled member is judged to its last candidate wherever it stops: the later it stops, the less comes after. So the
+    most of the one goes with the least of the other, and the sum is exact where both are.
+
+    Args:
+        figure: pairs_to_score or cost.
+    """
+    other = {"min": "max", "expected": "expected", "max": "min"}[bound]
+    of_sample = {"pairs_to_score": "pairs", "cost": "cost"}[figure]
+    planned, past_stop = plan[figure][bound], plan["stop_sample"][of_sample][other]
+    return None if planned is None or past_stop is None else round(planned + past_stop, 4)
+
+
 def ceilings_passed(plan: Mapping[str, Any], settings: Settings) -> list[str]:
     """Return one sentence for each ceiling that a plan is above, or may be: figure, ceiling, setting, remedy."""
     bound = settings.ceiling_on
     word = "may" if bound == "max" else "is expected to"
-    pairs, cost = plan["pairs_to_score"][bound], plan["cost"][bound]
+    pairs, cost = spent_at(plan, "pairs_to_score", bound), spent_at(plan, "cost", bound)
     found = []
     if settings.max_pairs is not None and pairs > settings.max_pairs:
         found.append(
             f"The run {word} score {pairs:g} pairs, and SEMLABEL_MAX_PAIRS is {settings.max_pairs}. Nothing was "
-            "spent: raise it and run plan_refresh again, or take fewer candidates a member."
+            "spent: raise it and start again, or take fewer candidates a member."
         )
     if settings.max_cost_usd is not None and cost is None:
         found.append(
@@ -57,7 +72,7 @@ def ceilings_passed(plan: Mapping[str, Any], settings: Settings) -> list[str]:
     elif settings.max_cost_usd is not None and cost > settings.max_cost_usd:
         found.append(
             f"The run {word} cost {cost} USD, and SEMLABEL_MAX_COST_USD is {settings.max_cost_usd}. Nothing was "
-            "spent: raise it and run plan_refresh again, or take fewer candidates a member."
+            "spent: raise it and start again, or take fewer candidates a member."
         )
     return found
 

@@ -124,7 +124,12 @@ def _placement(settings: Settings) -> Placement:
 
     n_cpus = float(ray.cluster_resources()["CPU"])  # type: ignore[no-untyped-call]
     where = Placement.for_cluster(n_cpus)
-    return replace(where, n_engines=settings.n_engines, gpus_per_engine=settings.gpus_per_engine)
+    return replace(
+        where,
+        n_engines=settings.n_engines,
+        gpus_per_engine=settings.gpus_per_engine,
+        batches_per_engine=2 if settings.gpus_per_engine else 1,
+    )
 
 
 @contextmanager

@@ -58,7 +58,12 @@ def delta_jars(settings: Settings) -> list[str]:
 
 def session_conf(settings: Settings) -> dict[str, str]:
     """Return what each session sets for itself, also as a client of a Connect server."""
-    return _SESSION_CONF | {"spark.sql.shuffle.partitions": str(settings.spark_partitions)}
+    partitions = str(settings.spark_partitions)
+    return _SESSION_CONF | {
+        "spark.sql.shuffle.partitions": partitions,
+        # `read` names files; more than 32 are looked up by a query, with a task a file if it is not told otherwise
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": partitions,
+    }
 
 
 def server_conf(settings: Settings) -> dict[str, str]:

@@ -101,6 +101,9 @@ def to_outcomes(pairs: DataFrame, pins: Pins, round: int) -> DataFrame:
     counted = pairs.groupBy("run_id", "round", "member_id").agg(
         F.count_if(judged).cast("int").alias("judged"),
         F.count_if(judged & accepted).cast("int").alias("accepted"),
+        F.count_if(judged & accepted & (F.col("judged_run_id") == F.col("run_id")))
+        .cast("int")
+        .alias("scored_accepted"),
         F.count_if(missing).cast("int").alias("missing"),
     )
     why = reason(

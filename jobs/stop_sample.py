@@ -27,6 +27,10 @@ def sampled_members(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
 
     Hashes the scope once; the members drawn pass through the driver's memory.
     """
-    hashed = F.sha2(F.concat(F.lit(f"{pins.run_id}:"), "member_id"), 256)
-    in_order = members_in_scope(spark, root, pins.run_id).orderBy(hashed, "member_id")
-    return in_order.limit(sample_size(root, pins)).select("member_id")
+    return drawn_by_hash(members_in_scope(spark, root, pins.run_id), pins.run_id, sample_size(root, pins))
+
+
+def drawn_by_hash(members: DataFrame, run_id: str, n: int) -> DataFrame:
+    """Return the n members (member_id) with the least SHA-256 of run and member id."""
+    hashed = F.sha2(F.concat(F.lit(f"{run_id}:"), "member_id"), 256)
+    return members.orderBy(hashed, "member_id").limit(n).select("member_id")

@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
 from jobs.errors import MissingRequirementError
+from jobs.open_tables import open_table
 from jobs.pins import PINNED, Pins
 from jobs.table_path import table_exists, table_path
 from schemas.runs import RUNS
@@ -44,6 +46,13 @@ def runs_with_rows(root: Path, table: Table) -> set[str]:
     return {partition["run_id"] for partition in DeltaTable(table_path(root, table)).partitions()}
 
 
+def data_files(root: Path, table: Table, *, version: int | None = None, **where: object) -> list[str]:
+    """Return the files of a version of a table that may hold rows with `column = value`, from its log alone."""
+    delta = DeltaTable(table_path(root, table), version=version)
+    equal = [(column, "=", value) for column, value in where.items()]
+    return [unquote(uri) for uri in delta.file_uris(file_pruning_predicate=equal or None)]
+
+
 def literal(value: str) -> str:
     """Quote a text for SQL."""
     return "'" + value.replace("'", "''") + "'"
@@ -65,8 +74,7 @@ def pins_of(root: Path, run_id: str) -> Pins:
 class Reader:
     """Rows of the tables of one root, each table opened once: one answer is of one state of each table.
 
-    A table that no run has made yet has no rows. Opening one replays its log, which takes longer than to find the rows
-    of a member in it.
+    A table that no run has made yet has no rows.
     """
 
     def __init__(self, root: Path) -> None:
@@ -89,7 +97,7 @@ class Reader:
         if table.name not in self._found:
             self._found[table.name] = table_exists(self.root, table)
             if self._found[table.name]:
-                self._builder.register(table.name, DeltaTable(table_path(self.root, table)))
+                self._builder.register(table.name, open_table(table_path(self.root, table)))
         return self._found[table.name]
 
 

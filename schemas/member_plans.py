@@ -5,9 +5,11 @@ Of each figure at least, as expected, at most; at least and at most hold if ever
 
 import pyarrow as pa
 
-from schemas.table import COUNT, INT, REAL, TEXT, TEXT_LIST, Table, required
+from schemas.table import COUNT, INT, REAL, TEXT, TEXT_LIST, Table, optional, required
 
-FIGURES = ("rounds", "pairs_to_score", "pairs_reused", "tokens", "label_changes")
+PAST_STOP = ("past_stop_pairs", "past_stop_tokens")
+"""What the sample that prices early stopping takes past a member's stop; in none of the other figures."""
+FIGURES = ("rounds", "pairs_to_score", "pairs_reused", "tokens", "label_changes", *PAST_STOP)
 
 MEMBER_PLANS = Table(
     name="member_plans",
@@ -23,7 +25,10 @@ MEMBER_PLANS = Table(
             required("came_in", INT),  # candidates that the run's list has and that of the standing coverage has not;
             required("dropped_out", INT),  # the other way round: 0 where not only the catalog differs
             *(
-                required(f"{figure}_{bound}", REAL if bound == "expected" else COUNT)
+                # null of the sample in rows of plans that did not know it yet
+                (optional if figure in PAST_STOP else required)(
+                    f"{figure}_{bound}", REAL if bound == "expected" else COUNT
+                )
                 for figure in FIGURES
                 for bound in ("min", "expected", "max")
             ),

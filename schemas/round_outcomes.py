@@ -25,6 +25,7 @@ ROUND_OUTCOMES = Table(
             optional("is_past_stop", FLAG),  # a further round of a sampled member who had stopped before it
             optional("goes_past_stop", FLAG),  # the member is sampled and has a further round, although it stopped
             optional("scored", INT),  # pairs that no run had judged before
+            optional("scored_accepted", INT),  # of these; null in rows of runs that did not count them yet
             optional("tokens", COUNT),  # of the packed requests for them
             optional("tie_tokens", COUNT),  # of the reference's, for pairs in the tie band
         ]

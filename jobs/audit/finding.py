@@ -29,7 +29,7 @@ class Finding:
     Attributes:
         reason: one sentence.
         label: the row of `labels`, of an accepted pair.
-        candidate: the row of `candidates` of the run that the member's labels stand on.
+        candidate: rank and similarity of the pair in the run that the member's labels stand on.
         entry: the row of `catalog` as it is now.
     """
 
@@ -73,7 +73,7 @@ def find(
 def _candidate(reader: Reader, run_ids: list[str], member_id: str, qualification_id: str) -> dict[str, Any] | None:
     for run_id in run_ids:
         where = equals(run_id=run_id, member_id=member_id, qualification_id=qualification_id)
-        found = reader.one(f"SELECT * FROM candidates WHERE {where}", CANDIDATES)
+        found = reader.one(f"SELECT rank, similarity FROM candidates WHERE {where}", CANDIDATES)
         if found is not None:
             return found
     return None

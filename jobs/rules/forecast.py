@@ -51,13 +51,18 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What a member takes: rounds, pairs, tokens of packed requests (ties left out), labels that change."""
+    """What a member takes: rounds, pairs, tokens of packed requests (ties left out), labels that change.
+
+    What a sampled member takes past its stop stands apart.
+    """
 
     rounds: Figure
     pairs_to_score: Figure
     pairs_reused: Figure
     tokens: Figure
     label_changes: Figure
+    past_stop_pairs: Figure
+    past_stop_tokens: Figure
 
 
 class Survival(Protocol):
@@ -66,8 +71,8 @@ class Survival(Protocol):
     def chance_to_go_on(self, round: int, facts: RoundFacts, rule: RoundRule) -> float:
         """Return the chance, in [0, 1], that a member goes on from a round whose end is not known."""
 
-    def accepted_share(self, round: int) -> float:
-        """Return the share of a round's pairs that are accepted, in [0, 1]."""
+    def accepted_share(self, round: int, facts: RoundFacts) -> float:
+        """Return the share of a round's unknown pairs that are accepted, in [0, 1]."""
 
 
 class Ending(NamedTuple):
@@ -77,26 +82,41 @@ class Ending(NamedTuple):
     chance: float
 
 
-def forecast(query_tokens: int, rounds: Sequence[RoundFacts], rule: RoundRule, survival: Survival) -> Forecast:
+def forecast(
+    query_tokens: int,
+    rounds: Sequence[RoundFacts],
+    rule: RoundRule,
+    survival: Survival,
+    *,
+    is_sampled: bool = False,
+) -> Forecast:
     """Return what a member's rounds take.
 
     A round with an unknown pair costs its query once and the items of its unknown pairs (`mis_scoring.core.cost`).
 
     Args:
         rounds: all that the member's candidates make, at least one.
+        is_sampled: the member goes on past its stop, to the last of them.
     """
     ends = list(endings(rounds, rule, survival))
 
-    def over_ends(figure: Callable[[int, RoundFacts], float]) -> Figure:
-        sums = [sum(figure(number, facts) for number, facts in enumerate(rounds[:end])) for end, _ in ends]
-        return _figure(ends, sums, sums, sums)
+    def walked(figure: Callable[[RoundFacts], float]) -> Figure:
+        return _figure(ends, *[[sum(map(figure, rounds[:end])) for end, _ in ends]] * 3)
+
+    def past_stop(figure: Callable[[RoundFacts], float]) -> Figure:
+        return _figure(ends, *[[sum(map(figure, rounds[end:])) if is_sampled else 0 for end, _ in ends]] * 3)
+
+    def tokens(facts: RoundFacts) -> int:
+        return query_tokens + facts.item_tokens if facts.unknown else 0
 
     return Forecast(
-        rounds=over_ends(lambda _number, _facts: 1),
-        pairs_to_score=over_ends(lambda _number, facts: facts.unknown),
-        pairs_reused=over_ends(lambda _number, facts: facts.known),
-        tokens=over_ends(lambda _number, facts: query_tokens + facts.item_tokens if facts.unknown else 0),
+        rounds=walked(lambda _facts: 1),
+        pairs_to_score=walked(lambda facts: facts.unknown),
+        pairs_reused=walked(lambda facts: facts.known),
+        tokens=walked(tokens),
         label_changes=_label_changes(ends, rounds, survival),
+        past_stop_pairs=past_stop(lambda facts: facts.unknown),
+        past_stop_tokens=past_stop(tokens),
     )
 
 
@@ -133,7 +153,7 @@ def _label_changes(ends: Sequence[Ending], rounds: Sequence[RoundFacts], surviva
         reached, beyond = rounds[:end], rounds[end:]
         known = sum(facts.changes for facts in rounds)
         known += sum(facts.changes_if_reached for facts in reached) + sum(facts.changes_if_not for facts in beyond)
-        accepted = (survival.accepted_share(number) * facts.may_change for number, facts in enumerate(reached))
+        accepted = (survival.accepted_share(number, facts) * facts.may_change for number, facts in enumerate(reached))
         certain.append(known)
         likely.append(known + sum(accepted))
         most.append(known + sum(facts.may_change for facts in reached))

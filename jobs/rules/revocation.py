@@ -44,6 +44,14 @@ def _fits(one: Revocation, judgment: Judged) -> bool:
     )
 
 
+def may_concern(pinned_at: datetime, revocations: Iterable[Revocation]) -> list[Revocation]:
+    """Return the revocations that labels on pins of that time, or a later one, may stand on judgments of.
+
+    A run leaves out what was revoked when it pinned, so these are the ones made later.
+    """
+    return [one for one in revocations if one.at > pinned_at]
+
+
 def stands_on_revoked(pinned_at: datetime, withdrawn: Iterable[datetime | None]) -> bool:
     """Whether a member's labels may have been made with a judgment that was revoked afterwards.
 

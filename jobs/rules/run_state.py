@@ -10,6 +10,7 @@ PUBLISHED = "published"
 HELD = "held"
 APPROVED = "approved"
 PLANNED = "planned"  # and no more was meant
+PILOTED = "piloted"  # its rounds are over; it was a pilot, of a plan
 FAILED = "failed"
 CANARY_FAILED = "canary_failed"  # at a try of a round; the next try may do better
 _NO_STEPS = (FAILED, CANARY_FAILED, "stop_engines")  # nothing was done

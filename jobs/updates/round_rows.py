@@ -204,11 +204,13 @@ def write_outcomes(
 
 
 def _outcome(pins: Pins, number: int, row: RoundRow, answer: ScoredPairs | None, known: Judgments) -> dict[str, Any]:
-    pairs = [row.pair(item) for item in (*row.to_score, *row.reused)]
-    margins = np.asarray([known[pair] for pair in pairs if pair in known])
-    judged, accepted = len(margins), int(decisions(margins, pins.threshold).sum())
+    scored, reused = (
+        decisions(np.asarray([known[row.pair(item)] for item in items if row.pair(item) in known]), pins.threshold)
+        for items in (row.to_score, row.reused)
+    )
+    judged, accepted = len(scored) + len(reused), int(scored.sum() + reused.sum())
     rule = RoundRule(candidates_per_round=pins.candidates_per_round, stop_below=pins.stop_below)
-    missing = len(pairs) - judged
+    missing = len(row.to_score) + len(row.reused) - judged
     reason = rule.outcome(judged=judged, accepted=accepted, missing=missing, is_last_round=number == pins.n_rounds - 1)
     is_scored = answer is not None and answer.error is None
     return {
@@ -223,6 +225,7 @@ def _outcome(pins: Pins, number: int, row: RoundRow, answer: ScoredPairs | None,
         "is_past_stop": False,
         "goes_past_stop": False,
         "scored": len(row.to_score) if is_scored else 0,
+        "scored_accepted": int(scored.sum()) if is_scored else 0,
         "tokens": answer.n_tokens if is_scored and answer else 0,
         "tie_tokens": answer.tie_tokens if is_scored and answer else 0,
     }

@@ -5,6 +5,7 @@ who waits for a place takes that of an engine of somebody else that stands idle,
 """
 
 import logging
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,10 +38,12 @@ class NamedEngine:
         self._spec, self._timeout_s = spec, request_timeout_s
         self._score_rows: ScoreRows | None = None
         self._used_at = time.monotonic()
+        self._n_under_way = 0
+        self._lock = threading.Lock()
 
     def idle_s(self) -> float:
         """Return for how long it has had nothing to do; answers as soon as it has its place."""
-        return time.monotonic() - self._used_at
+        return 0.0 if self._n_under_way else time.monotonic() - self._used_at
 
     def require_sound(self) -> None:
         """Answer once the engine can score; raise what went wrong with it, if anything did."""
@@ -48,16 +51,26 @@ class NamedEngine:
 
     def score(self, batch: pa.Table) -> pa.Table:
         """Return the rows of `STAGED_SCORES`, in their order; see `ScoreRows`."""
-        try:
+        with self._at_work():
             return self._loaded()(batch)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with self._lock:
+            self._n_under_way += 1
+        try:
+            yield
         finally:
+            with self._lock:
+                self._n_under_way -= 1
             self._used_at = time.monotonic()
 
     def _loaded(self) -> ScoreRows:
-        if self._score_rows is None:
-            self._score_rows = ScoreRows(self._spec, self._timeout_s)
-            self._used_at = time.monotonic()
-        return self._score_rows
+        with self._lock:
+            if self._score_rows is None:
+                self._score_rows = ScoreRows(self._spec, self._timeout_s)
+                self._used_at = time.monotonic()
+            return self._score_rows
 
 
 @contextmanager
@@ -105,6 +118,7 @@ def _get_or_start(name: str, spec: ScoreSpec, placement: Placement) -> Any:
         get_if_exists=True,
         num_cpus=placement.cpus_per_actor,
         num_gpus=placement.gpus_per_engine,
+        max_concurrency=placement.batches_per_engine,
         max_restarts=placement.max_restarts,
         max_task_retries=placement.max_restarts,
     )

@@ -90,6 +90,7 @@ def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any
     assert dags["catalog_backfill"].get_task("start_engines").upstream_task_ids == {"approve_plan"}
     figures = {name: {"min": 4, "expected": 6.5, "max": 8000} for name in PRICED}
     plan = {"members": 2, "reasons": {"retired": 2}, "expected_by": {"basis": "the rounds of a run"}, **figures}
+    plan |= {"stop_sample": {"members": 0}}
     asked = {"ti": SimpleNamespace(xcom_pull=lambda task_ids: plan), "params": {"approve_plan": False}}
     assert approval.execute(asked) is None
     assert "| pairs to score | 4 | 6 | 8,000 |" in approval.body and "Expected by the rounds of a run." in approval.body

@@ -15,7 +15,8 @@ Job = Callable[[dict[str, str], int], dict[str, Any]]
 RESULTS: dict[str, Any] = {
     "pin_inputs": {"run_id": "a-run"},
     "scope_members": {"members": 2},
-    "plan_refresh": {"members": 2, "reasons": {}, "n_rounds": 1, "expected_by": {"basis": "a test"}, **FIGURES},
+    "plan_refresh": {"members": 2, "reasons": {}, "n_rounds": 1, "expected_by": {"basis": "a test"}, **FIGURES}
+    | {"stop_sample": {"members": 0}},
     "retrieve_candidates": {"members": 2},
     "start_engines": {"engines_ended": 0},
     "stop_engines": {"engines_ended": 1},

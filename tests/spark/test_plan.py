@@ -4,6 +4,8 @@ One world goes through a first run, a catalog that only lost entries, one with n
 threshold; each is planned, run and counted by hand.
 """
 
+import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs import pilot, survival_history
 from jobs.artifact_folder import load_artifact
 from jobs.catalog_diff import catalog_diff
+from jobs.errors import CeilingError
+from jobs.ledger import append_event
+from jobs.run_job import parse_params
 from jobs.settings import Settings
 from jobs.table_reader import pins_of
 from mis_scoring.core.identity import text_hash
@@ -163,6 +169,52 @@ def test_another_round_rule_scores_the_further_rounds_that_the_plan_lists(seen: 
     figure = run.plan["pairs_to_score"]
     assert figure["min"] == figure["expected"] == figure["max"] == run.scored, "nothing is left to chance"
     assert run.plan["rounds"][1] == {"round": 1, "members_min": 4, "members_max": 4}
+
+
+def test_a_pilot_publishes_nothing_tells_how_far_members_get_and_is_reused(
+    published: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = published
+    world.put_catalog(CATALOG_TEXTS | {"q-walking": "long guided walks", "q-piping": "welding of gas pipes"})
+    run_id = world.retrieve("plan", kind="catalog_backfill")
+    monkeypatch.setattr(pilot, "run_job", rounds_by_rule(world))
+    monkeypatch.setattr(survival_history, "ENOUGH_NEWCOMERS", 1)
+    before = world.rows("labels"), world.rows("coverage")
+    ended = pilot.run_pilot(world.settings, pilot.draw_pilot(world.spark, world.settings, run_id))
+    assert (world.rows("labels"), world.rows("coverage")) == before
+    assert ended["members"] == 4 and 0 < ended["pairs"] == len(world.rows("judgments", where=of_run(ended)))
+    plan = world.plan(run_id)
+    assert plan["expected_by"]["run_id"] == plan["expected_by"]["newcomers_of"] == ended["run_id"]
+    assert "a pilot of 4 members" in plan["expected_by"]["basis"]
+    assert plan["pairs_to_score"]["max"] == 0 or plan["pairs_to_score"]["min"] == 0
+    world.score_rounds(run_id)
+    assert world.scored == 0 and world.reused > 0, "all members were in the pilot"
+    with pytest.raises(CeilingError):
+        other = pilot.draw_pilot(world.spark, world.settings, world.retrieve("more", recompute=True))
+        pilot.run_pilot(world.settings.model_copy(update={"max_pairs": 0}), other)
+
+
+def of_run(ended: dict[str, Any]) -> str:
+    return f"run_id = '{ended['run_id']}'"
+
+
+def rounds_by_rule(world: World) -> Callable[..., dict[str, Any]]:
+    """Run a pilot's jobs on the world's session; scores are by the rule."""
+
+    def run(name: str, values: dict[str, str], settings: Settings) -> dict[str, Any]:
+        module = importlib.import_module(f"jobs.{name}")
+        params = parse_params(module.Params, values, job=name)
+        if name == "score_round":
+            result = {"scored": world.score(params.run_id, params.round, shares_a_word)}
+        elif name == "stop_engines":
+            result = dict(module.run(settings, params))
+        else:
+            result = dict(module.run(world.spark, settings, params))
+        event = f"round_{params.round}_{name}" if "round" in values else name
+        append_event(settings.tables, params.run_id, event, result)
+        return result
+
+    return run
 
 
 def test_the_catalog_diff_says_what_changed_and_whom_it_moves(seen: dict[str, Any]) -> None:

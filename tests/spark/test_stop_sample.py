@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs import build_round, stop_early
 from jobs.report_run import report_of
+from jobs.run_price import ceilings_passed, spent_at
 from jobs.settings import Settings
 from jobs.stop_rule import stop_rule
 from jobs.table_reader import pins_of
@@ -25,6 +27,7 @@ class Played:
 
     world: World
     run_id: str
+    plan: dict[str, Any]
     sample: dict[str, dict[str, Any]]
 
 
@@ -50,9 +53,11 @@ def played(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.Tem
     world = World(spark, settings)
     world.put_profiles(PROFILES)
     world.put_catalog(CATALOG_TEXTS)
-    run_id = world.prepare("the same", LateLiker())
+    run_id = world.retrieve("the same")
+    plan = world.plan(run_id)
+    world.score_rounds(run_id, LateLiker())
     world.publish(run_id)
-    return Played(world, run_id, {row["member_id"]: row for row in world.rows("stop_sample")})
+    return Played(world, run_id, plan, {row["member_id"]: row for row in world.rows("stop_sample")})
 
 
 def walked(world: World, member_id: str) -> tuple[int, set[str]]:
@@ -77,6 +82,37 @@ def test_labels_and_coverage_are_as_if_nobody_had_gone_on(played: Played) -> Non
 def test_the_members_with_the_least_hashes_are_drawn(played: Played) -> None:
     hashed = sorted(PROFILES, key=lambda member: hashlib.sha256(f"{played.run_id}:{member}".encode()).hexdigest())
     assert set(played.sample) == set(hashed[:5])
+
+
+def test_a_plan_prices_what_comes_after_the_stop_apart_and_a_ceiling_counts_it(played: Played, tmp_path: Path) -> None:
+    plan, n_sampled, n_others = played.plan, 5, len(PROFILES) - 5
+    sample = plan["stop_sample"]
+    assert sample["members"] == n_sampled and plan["pairs_to_score"]["min"] == 4 * len(PROFILES)
+    assert sample["pairs"]["min"] == 0 and sample["pairs"]["max"] == n_sampled * (10 - 4)
+    scored = sum(row["scored"] for row in played.world.rows("round_outcomes", where="is_past_stop"))
+    assert 0 < scored <= sample["pairs"]["max"] and sample["tokens"]["max"] > sample["pairs"]["max"]
+    least = 10 * n_sampled + 4 * n_others  # whoever is drawn is judged to the end
+    assert [spent_at(plan, "pairs_to_score", bound) for bound in ("min", "max")] == [least, 10 * len(PROFILES)]
+    over = settings_under(tmp_path, max_pairs=10 * len(PROFILES) - 1)
+    assert ceilings_passed(plan, over) and not ceilings_passed(plan, settings_under(tmp_path, max_pairs=70))
+
+
+def test_a_recompute_judges_the_sample_anew_and_a_round_that_runs_twice_changes_nothing(
+    played: Played, tmp_path: Path
+) -> None:
+    world, rule = played.world.copy(tmp_path), LateLiker()
+    run_id = world.retrieve("anew", recompute=True)
+    for number in (0, 1, 1, 2):  # after round 1 the machine dies, and the round is run again
+        params: dict[str, Any] = {"run_id": run_id, "round": number}
+        build_round.run(world.spark, world.settings, build_round.Params(**params))
+        world.score(run_id, number, rule)
+        stopped = stop_early.run(world.spark, world.settings, stop_early.Params(**params))
+        assert stopped["past_stop_scored"] > 0 or number == 0
+    assert world.publish(run_id)["changes"] == {}
+    drawn = world.rows("stop_sample", where=f"run_id = '{run_id}' AND is_judged_to_end")
+    assert len(drawn) >= 4, "all but eve, where she is drawn"
+    for row in drawn:
+        assert row["scored_past_stop"] == 10 - min(10, 4 * row["rounds"]), "no pair past the stop is of the first run"
 
 
 def test_every_sampled_member_is_judged_to_its_last_candidate(played: Played) -> None:

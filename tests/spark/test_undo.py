@@ -88,6 +88,8 @@ def story(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.Temp
     seen["repaired"] = repaired | {"plan": world.scope, "reused": world.reused, "labels": label_rows(world)}
     again = world.refresh("again", recompute=True)
     seen["again"] = again | {"scored": world.scored, "reused": world.reused, "labels": label_rows(world)}
+    by_force = Request(run_id=bad, reason="all of it", who="me", is_forced=True)
+    seen["forced"] = roll_back(spark, world.settings, by_force) | {"labels": label_rows(world)}
     return seen
 
 
@@ -116,6 +118,13 @@ def test_a_recompute_opens_a_generation_that_later_runs_reuse(story: dict[str, A
 
 def test_a_reader_that_loops_during_a_publication_never_sees_a_mix(story: dict[str, Any]) -> None:
     assert story["sets"] == {frozenset(story["first"]["labels"]), frozenset(story["bad"]["labels"])}
+
+
+def test_a_rollback_by_force_takes_members_back_that_newer_runs_have_published(story: dict[str, Any]) -> None:
+    before = {pair: row for pair, row in story["first"]["labels"].items() if pair != ("dan", "q-singing")}
+    forced = story["forced"]
+    assert forced["labels"] == before != story["again"]["labels"] and ("bob", "q-welding") in before
+    assert (forced["members_restored"], forced["kept"]) == (4, [])
 
 
 def test_a_rollback_restores_the_rows_from_before_the_run(story: dict[str, Any]) -> None:

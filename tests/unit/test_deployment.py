@@ -58,7 +58,18 @@ def test_the_model_server_is_started_where_it_is_asked_for(settings: Settings) -
 def test_the_update_service_starts_last_and_only_where_it_is_asked_for(settings: Settings) -> None:
     assert "updates" not in names(settings)
     *_, last = services(changed(settings, start_updates=True, updates_port=50099))
-    assert (last.name, last.port, last.command[-2:]) == ("updates", 50099, ("updates", "serve"))
+    assert (last.name, last.ports, last.command[-2:]) == ("updates", (50099, 8071), ("updates", "serve"))
+
+
+def test_updates_ask_the_model_server_that_is_started_beside_them(settings: Settings) -> None:
+    def asked(**values: Any) -> dict[str, str]:
+        env = service_env(changed(settings, start_updates=True, **values))
+        return {name.removeprefix("SEMLABEL_UPDATES_SCORER"): env[name] for name in env if "_UPDATES_SCORER" in name}
+
+    assert asked() == asked(start_model_server=True, updates_scorer="elsewhere:1") == {}, "the settings say it already"
+    assert asked(start_model_server=True, serve_port=50077) == {"": "127.0.0.1:50077"}
+    guarded = asked(start_model_server=True, serve_token_file="/t", serve_tls_certificate="/c", serve_tls_key="/k")
+    assert guarded == {"": "127.0.0.1:50051", "_TOKEN_FILE": "/t", "_CA": "/c"}
 
 
 def test_every_service_finds_the_same_spark_and_ray_by_their_tokens(settings: Settings) -> None:

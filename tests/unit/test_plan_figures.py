@@ -17,6 +17,7 @@ from jobs.plan_figures import plan_figures
 from jobs.rules.forecast import RoundFacts
 from jobs.rules.reasons import CandidateMoves, plan_reasons
 from jobs.rules.survival import EveryoneGoesOn
+from jobs.run_price import spent_at
 from jobs.settings import Settings
 from jobs.survival_history import experience_of
 from mis_scoring.core.rounds import RoundRule
@@ -50,7 +51,7 @@ def plan_row(
     return {"run_id": run_id, "member_id": member_id, "reasons": list(reasons), "came_in": 0, "dropped_out": 0} | bounds
 
 
-def outcomes(pinned: Pins, round: int, *, members: int, went_on: int) -> list[dict[str, Any]]:
+def outcomes(pinned: Pins, round: int, *, members: int, went_on: int, **more: Any) -> list[dict[str, Any]]:
     """Members of whom some accept half of their pairs and go on, and the others accept none."""
     return [
         {
@@ -62,16 +63,19 @@ def outcomes(pinned: Pins, round: int, *, members: int, went_on: int) -> list[di
             "missing": 0,
             "goes_on": number < went_on,
             "reason": "goes_on" if number < went_on else "accepted_too_little",
+            **more,
         }
         for number in range(members)
     ]
 
 
 def test_a_plan_sums_its_members_up_and_prices_them(settings: Settings) -> None:
-    root, now = settings.tables, pins(settings.tables, "now")
+    root = settings.tables
+    now = replace(pins(root, "now"), stop_sample_share=1.0)
     rows = [
         plan_row("now", "ann", ["catalog_entry_added", "retrieval_moved"], rounds=(1, 1.5, 2), tokens=(100, 150.0, 300),
-                 pairs_to_score=(2, 3.04, 6), label_changes=(0, 0.5, 2)) | {"came_in": 2, "dropped_out": 1},
+                 pairs_to_score=(2, 3.04, 6), label_changes=(0, 0.5, 2), past_stop_pairs=(0, 2.96, 4),
+                 past_stop_tokens=(0, 150.0, 200)) | {"came_in": 2, "dropped_out": 1},
         plan_row("now", "bob", ["retired"], rounds=(2, 2.0, 2), pairs_reused=(8, 8.0, 8), label_changes=(1, 1.0, 1)),
         plan_row("now", "cat", ["member_removed"], label_changes=(3, 3.0, 3)),
         plan_row("other", "dan", ["first_time"], pairs_to_score=(9, 9.0, 9)),
@@ -95,6 +99,11 @@ def test_a_plan_sums_its_members_up_and_prices_them(settings: Settings) -> None:
     assert found["labels_that_may_change"] == {"min": 4, "expected": 4.5, "max": 6}
     assert found["gpu_seconds"] == {"min": 1.0, "expected": 1.5, "max": 3.0}, "1,000 tokens in 10 s"
     assert found["cost"] == {"min": 0.01, "expected": 0.015, "max": 0.03}
+    sample = found["stop_sample"]
+    assert sample["pairs"] == {"min": 0, "expected": 3.0, "max": 4} and sample["members"] == 2
+    assert sample["cost"] == {"min": 0.0, "expected": 0.015, "max": 0.02}
+    assert [spent_at(found, "pairs_to_score", bound) for bound in ("min", "expected", "max")] == [6, 6, 6]
+    assert spent_at(found, "cost", "max") == 0.03, "the longest way of a sampled member leaves nothing after it"
 
 
 def test_nobody_in_scope_costs_nothing(settings: Settings) -> None:
@@ -123,6 +132,27 @@ def test_expected_rests_on_the_last_run_that_decided_alike(settings: Settings) -
     assert experience_of(root, replace(now, candidates_per_round=5)).run_id is None, "rounds of another size"
 
 
+def test_a_pilot_stands_in_for_a_comparable_run_and_tells_of_newcomers(settings: Settings) -> None:
+    root, now = settings.tables, pins(settings.tables, "now", kind="catalog_backfill")
+    pilot = replace(now, run_id="pilot")
+    in_part = {"scored": 2, "scored_accepted": 0}  # the two that were known are accepted, where any are
+    put(root, ROUND_OUTCOMES, outcomes(pilot, 0, members=50, went_on=10, **in_part))
+    append_events(root, "pilot", {"pinned": asdict(pilot)}, at=AT)
+    assert experience_of(root, now).run_id is None, "it has not come to its end"
+    append_events(root, "pilot", {"piloted": {}}, at=AT)
+    found = experience_of(root, now)
+    assert (found.run_id, found.is_comparable) == ("pilot", True) and "a pilot of 50 members" in found.basis
+    assert found.survival.chance_to_go_on(0, UNKNOWN_ROUND, RULE) == 0.2
+    assert found.newcomers_of == "pilot" and found.newcomer_ratio == pytest.approx(1 / 21), "none of 20 promised"
+    assert "0.05 times as often" in found.basis
+    daily = experience_of(root, replace(now, kind="daily_incremental"))
+    assert daily.run_id == "pilot" and daily.newcomers_of is None, "what is new to a daily run is something else"
+    large = write_run(root, "weekly_full-1", at=AT)
+    put(root, ROUND_OUTCOMES, outcomes(large, 0, members=60, went_on=30))
+    found = experience_of(root, now)
+    assert (found.run_id, found.newcomers_of) == ("weekly_full-1", "pilot"), "more members, who knew all pairs or none"
+
+
 def moves(**counts: int) -> CandidateMoves:
     names = ("added", "text_changed", "retired", "removed", "came_in", "dropped_out", "moved")
     return CandidateMoves(**dict.fromkeys(names, 0) | counts)
@@ -145,10 +175,15 @@ def test_a_plan_and_a_diff_are_shown_whole(settings: Settings, capsys: pytest.Ca
     now = pins(root, "now")
     put(root, MEMBER_PLANS, [plan_row("now", "ann", ["retired"], rounds=(1, 1.0, 1), label_changes=(1, 1.0, 1))])
     plan = plan_figures(settings, now, experience_of(root, now)) | {"run_id": "now", "above_ceiling": ["Too much."]}
+    plan["pilot"] = {"run_id": "pilot", "members": 50, "pairs": 4321, "tokens": 9}
     render_plan.print_plan(json.loads(json.dumps(plan)))
     shown = capsys.readouterr().out
     assert (
-        "retired" in shown and "labels that may change" in shown and "an assumption" in shown and "Too much." in shown
+        "retired" in shown
+        and "labels that may change" in shown
+        and "an assumption" in shown
+        and "Too much." in shown
+        and "4,321 pairs scored" in shown
     )
     render_plan.print_catalog_diff(catalog_diff(settings))
     assert "The two are the same" in capsys.readouterr().out

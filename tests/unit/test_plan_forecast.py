@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.rules.forecast import Figure, Forecast, RoundFacts, endings, forecast, goes_on
-from jobs.rules.survival import EveryoneGoesOn, RoundHistory, SurvivalOf, beta_binomial
+from jobs.rules.survival import (
+    EveryoneGoesOn,
+    KnownInPart,
+    RoundHistory,
+    SurvivalOf,
+    beta_binomial,
+    newcomer_ratio,
+)
 from mis_scoring.core.cost import mis_tokens
 from mis_scoring.core.rounds import RoundRule
 
@@ -60,24 +67,29 @@ class Outcome(NamedTuple):
     pairs_reused: int
     tokens: int
     label_changes: int
+    past_stop_pairs: int
+    past_stop_tokens: int
 
 
 def walk(pairs: Sequence[Pair], accepted: Sequence[bool], rule: RoundRule) -> Outcome:
-    """Score for real: each pair is accepted or not; count what that takes and which labels change."""
-    n_rounds = scored = reused = tokens = changes = 0
+    """Score for real: each pair is accepted or not; count what that takes, which labels change, what comes after."""
+    n_rounds = scored = reused = tokens = changes = past_stop = past_stop_tokens = 0
     reached = True
     for number, (batch, decisions) in enumerate(zip(rounds_of(pairs), rounds_of(accepted), strict=True)):
+        new = [pair for pair in batch if pair.is_accepted is None]
+        cost = mis_tokens(QUERY_TOKENS, [ITEM_TOKENS] * len(new))
         if reached:
-            new = [pair for pair in batch if pair.is_accepted is None]
             n_rounds, scored, reused = n_rounds + 1, scored + len(new), reused + len(batch) - len(new)
-            tokens += mis_tokens(QUERY_TOKENS, [ITEM_TOKENS] * len(new))
+            tokens += cost
+        else:
+            past_stop, past_stop_tokens = past_stop + len(new), past_stop_tokens + cost
         for pair, is_accepted in zip(batch, decisions, strict=True):
             after = "same" if reached and is_accepted else "none"
             changes += after != pair.label
         is_last = (number + 1) * N >= len(pairs)
         outcome = rule.outcome(judged=len(batch), accepted=sum(decisions), missing=0, is_last_round=is_last)
         reached = reached and outcome == "goes_on"
-    return Outcome(n_rounds, scored, reused, tokens, changes)
+    return Outcome(n_rounds, scored, reused, tokens, changes, past_stop, past_stop_tokens)
 
 
 def outcomes(pairs: Sequence[Pair], rule: RoundRule, chance: float) -> Iterator[tuple[float, Outcome]]:
@@ -100,12 +112,13 @@ class ByCoin(NamedTuple):
         chances = [self.chance ** sum(one) * (1 - self.chance) ** (len(one) - sum(one)) for one in drawn]
         return sum(p for p, one in zip(chances, drawn, strict=True) if goes_on(facts, sum(one), rule))
 
-    def accepted_share(self, round: int) -> float:
+    def accepted_share(self, round: int, facts: RoundFacts) -> float:
         return self.chance
 
 
-def planned(pairs: Sequence[Pair], rule: RoundRule, chance: float) -> Forecast:
-    return forecast(QUERY_TOKENS, [facts_of(batch) for batch in rounds_of(pairs)], rule, ByCoin(chance))
+def planned(pairs: Sequence[Pair], rule: RoundRule, chance: float, *, is_sampled: bool = True) -> Forecast:
+    rounds = [facts_of(batch) for batch in rounds_of(pairs)]
+    return forecast(QUERY_TOKENS, rounds, rule, ByCoin(chance), is_sampled=is_sampled)
 
 
 @settings(max_examples=200, deadline=None)
@@ -114,11 +127,23 @@ def test_at_least_and_at_most_are_what_can_happen_and_expected_is_its_mean(
     pairs: list[Pair], rule: RoundRule, chance: float
 ) -> None:
     found, every = planned(pairs, rule, chance), list(outcomes(pairs, rule, chance))
-    for name in ("rounds", "pairs_to_score", "pairs_reused", "tokens"):
+    for name in ("rounds", "pairs_to_score", "pairs_reused", "tokens", "past_stop_pairs", "past_stop_tokens"):
         figure: Figure = getattr(found, name)
         values = [getattr(outcome, name) for _, outcome in every]
         assert (figure.min, figure.max) == (min(values), max(values)), name
         assert figure.expected == pytest.approx(sum(p * getattr(outcome, name) for p, outcome in every)), name
+    assert planned(pairs, rule, chance, is_sampled=False).past_stop_tokens == (0, 0, 0), "who is not drawn stops"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(PAIRS, min_size=1, max_size=9), RULES)
+def test_the_least_of_a_sampled_member_goes_with_the_most_past_its_stop(pairs: list[Pair], rule: RoundRule) -> None:
+    found = planned(pairs, rule, 0.3)
+    unknown = sum(pair.is_accepted is None for pair in pairs)
+    every = {(outcome.pairs_to_score, outcome.past_stop_pairs) for _, outcome in outcomes(pairs, rule, 0.3)}
+    assert {walked + past for walked, past in every} == {unknown}, "it is judged to its last candidate"
+    assert found.pairs_to_score.min + found.past_stop_pairs.max == unknown
+    assert found.pairs_to_score.max + found.past_stop_pairs.min == unknown
 
 
 @settings(max_examples=200, deadline=None)
@@ -161,6 +186,26 @@ def test_what_is_known_of_a_member_speaks_louder_than_the_others() -> None:
     one_left = [RoundFacts(pairs=50, known=49, accepted=0), RoundFacts(pairs=50, known=10, accepted=0)]
     almost_known, hardly_known = (survival.chance_to_go_on(0, facts, rule) for facts in one_left)
     assert almost_known < 0.02 < hardly_known < 0.4
+
+
+def test_newcomers_that_are_rarely_accepted_let_fewer_members_go_on() -> None:
+    rule = RoundRule(candidates_per_round=50, stop_below=0.02)
+    in_part, unknown = RoundFacts(pairs=50, known=47, accepted=0), RoundFacts(pairs=50, known=0, accepted=0)
+    alike, rarer = SurvivalOf((HISTORY,)), SurvivalOf((HISTORY,), newcomer_ratio=0.2)
+    chances = [survival.chance_to_go_on(0, in_part, rule) for survival in (rarer, alike)]
+    assert chances[0] == pytest.approx(0.2 * chances[1], rel=0.05)
+    assert rarer.accepted_share(0, in_part) == pytest.approx(0.2 * 0.06)
+    assert rarer.chance_to_go_on(0, unknown, rule) == 0.4 and rarer.accepted_share(0, unknown) == 0.06, "all is new"
+
+
+def test_the_ratio_of_newcomers_is_what_was_seen_over_what_the_known_pairs_promise() -> None:
+    seen = [
+        KnownInPart(known=1000, known_accepted=200, scored=500, scored_accepted=20),
+        KnownInPart(known=1000, known_accepted=20, scored=500, scored_accepted=2),
+    ]
+    assert newcomer_ratio(seen) == pytest.approx(23 / 111)
+    few = [KnownInPart(known=50, known_accepted=1, scored=2, scored_accepted=0)]
+    assert newcomer_ratio(few) == pytest.approx(1, rel=0.05) and newcomer_ratio([]) == 1.0, "few pairs say little"
 
 
 def test_the_chances_of_a_beta_binomial_add_up_and_have_its_mean() -> None:
@@ -248,3 +293,46 @@ def test_after_a_comparable_run_expected_is_within_a_tenth_of_what_it_comes_to(k
     expected_tokens = sum(plan.tokens.expected for plan in plans)
     assert expected_pairs == pytest.approx(pairs, rel=0.1) and expected_tokens == pytest.approx(tokens, rel=0.1)
     assert sum(plan.tokens.min for plan in plans) <= tokens <= sum(plan.tokens.max for plan in plans)
+
+
+def with_newcomers(draw: random.Random, members: Sequence[Member], n: int) -> list[Member]:
+    """Return the members with n entries a round that came into the catalog, accepted a fifth as often as the others."""
+    found = []
+    for member in members:
+        decisions, known = list(member.decisions), [True] * K
+        for rank in (rank for first in range(0, K, 50) for rank in draw.sample(range(first, first + 50), n)):
+            decisions[rank], known[rank] = decisions[rank] and draw.random() < 0.2, False
+        for rank in range(50 * len(score(member)[0]), K):
+            known[rank] = False  # it was never reached
+        found.append(Member(decisions, known))
+    return found
+
+
+def known_in_part(members: Sequence[Member]) -> list[KnownInPart]:
+    """Sum the rounds that the members walk and that are known in part, as a run's outcomes do."""
+    found = []
+    for number in range(K // 50):
+        places = range(50 * number, 50 * number + 50)
+        walked = [m for m in members if len(score(m)[0]) > number and 0 < sum(m.known[rank] for rank in places) < 50]
+        known = [m.decisions[rank] for m in walked for rank in places if m.known[rank]]
+        scored = [m.decisions[rank] for m in walked for rank in places if not m.known[rank]]
+        if known:
+            found.append(KnownInPart(known=len(known), known_accepted=sum(known), scored=len(scored),
+                                     scored_accepted=sum(scored)))  # fmt: skip
+    return found
+
+
+def test_a_pilot_of_an_update_brings_expected_within_a_tenth() -> None:
+    """500 members have been labelled; then entries come into the catalog, and 50 of the members are walked first."""
+    draw = random.Random(0)
+    before = population(draw, 500, known_share=0.0)
+    rounds, members = history_of(before).rounds, with_newcomers(draw, before, n=3)
+    ratio = newcomer_ratio(known_in_part(members[:50]))
+    actual = sum(score(member)[1] for member in members)
+
+    def expected(survival: SurvivalOf) -> float:
+        plans = (forecast(100, facts_of_member(member), ROUND, survival) for member in members)
+        return sum(plan.pairs_to_score.expected for plan in plans)
+
+    assert expected(SurvivalOf(rounds, ratio)) == pytest.approx(actual, rel=0.1)
+    assert expected(SurvivalOf(rounds)) > 1.1 * actual, "as if entries that came in were like any others"

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jobs import repair_price
 from jobs.audit.label import audit_label
@@ -19,6 +21,7 @@ from jobs.pins import Pins
 from jobs.revocations import is_usable, read_revocations
 from jobs.revoke import Request, revoke
 from jobs.rules.hold import Hold
+from jobs.rules.revocation import Judged, Revocation, may_concern, stands_on_revoked, withdrawn_at
 from jobs.settings import Settings
 from jobs.table_admin import create_missing, require
 from jobs.table_reader import query
@@ -180,3 +183,28 @@ def test_a_table_of_an_older_version_gets_the_nullable_columns_that_it_lacks(tmp
     for _ in range(2):
         create_missing(tmp_path, COVERAGE)
     require(tmp_path, COVERAGE)
+
+
+TIMES = st.integers(1, 6).map(lambda day: datetime(2026, 1, day, tzinfo=UTC))
+ENGINES = st.sampled_from("ab")
+JUDGED = st.builds(Judged, engine=ENGINES, run_id=ENGINES, judged_at=TIMES)
+REVOCATION = st.builds(
+    Revocation,
+    revocation_id=st.just("r"),
+    fingerprint=st.none() | ENGINES,
+    run_id=st.none() | ENGINES,
+    since=st.none() | TIMES,
+    until=TIMES,
+    at=TIMES,
+)
+
+
+@given(st.lists(JUDGED, max_size=4), st.lists(REVOCATION, max_size=4), st.lists(TIMES, min_size=1, max_size=4))
+def test_revocations_from_before_everybodys_pins_concern_nobody(
+    judged: list[Judged], revocations: list[Revocation], pinned: list[datetime]
+) -> None:
+    later = may_concern(min(pinned), revocations)
+    for at in pinned:
+        every, few = ([withdrawn_at(one, known) for one in judged] for known in (revocations, later))
+        assert stands_on_revoked(at, every) == stands_on_revoked(at, few)
+    assert not may_concern(max(one.at for one in revocations), revocations) if revocations else later == []
