@@ -30,10 +30,8 @@ _SESSION_CONF = {
 }
 
 
-# On one machine the data is small and planning is what costs: a third of the CPU went into compiling generated code, a
-# tenth into skipping files by statistics, which partitions do already.
+# On one machine the data is small and planning is what costs: a third of the CPU went into compiling generated code.
 _LOCAL_CONF = {
-    "spark.databricks.delta.stats.skipping": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",

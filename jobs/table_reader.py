@@ -19,6 +19,9 @@ from jobs.table_path import table_exists, table_path
 from schemas.runs import RUNS
 from schemas.table import Table
 
+_READER_OF_FEATURES = 3  # from this protocol version on, a table names what a reader must know
+_NOT_PLAIN = {"columnMapping", "deletionVectors"}
+
 
 def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
     """Run SQL over tables, each under its own name, and return the rows.
@@ -46,11 +49,23 @@ def runs_with_rows(root: Path, table: Table) -> set[str]:
     return {partition["run_id"] for partition in DeltaTable(table_path(root, table)).partitions()}
 
 
-def data_files(root: Path, table: Table, *, version: int | None = None, **where: object) -> list[str]:
-    """Return the files of a version of a table that may hold rows with `column = value`, from its log alone."""
+def data_files(root: Path, table: Table, *, version: int | None = None, **where: object) -> list[str] | None:
+    """Return the files of a version of a table that may hold rows with `column = value`, from its log alone.
+
+    None where a file's rows are not the table's (deletion vectors, column mapping): upstream may write such tables.
+    """
     delta = DeltaTable(table_path(root, table), version=version)
+    if not _has_plain_files(delta):
+        return None
     equal = [(column, "=", value) for column, value in where.items()]
     return [unquote(uri) for uri in delta.file_uris(file_pruning_predicate=equal or None)]
+
+
+def _has_plain_files(delta: DeltaTable) -> bool:
+    protocol = delta.protocol()
+    if protocol.min_reader_version < _READER_OF_FEATURES:
+        return protocol.min_reader_version == 1  # 2 is column mapping
+    return _NOT_PLAIN.isdisjoint(protocol.reader_features or ())
 
 
 def literal(value: str) -> str:

@@ -4,6 +4,7 @@ Every write is checked against its schema file first. Two kinds of write exist: 
 second one with the same id does nothing) and `replace` of the rows of one run. `labels` has its own (publish_labels).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,15 +26,22 @@ def read(spark: SparkSession, root: Path, table: Table, *, version: int | None =
     Args:
         version: a pinned one; None: that which stands when this is called.
     """
-    files = data_files(root, table, version=version, **where)
-    schema = from_arrow_schema(table.columns)
-    if not files:
-        return spark.createDataFrame(table.columns.empty_table(), schema)
-    reader = spark.read.schema(schema).option("basePath", table_path(root, table))  # partitions are in the paths
-    rows = reader.parquet(*files).select(*schema.fieldNames())
+    rows = _rows(spark, root, table, version, where)
     for column, value in where.items():
         rows = rows.where(F.col(column) == F.lit(value))
     return rows
+
+
+def _rows(spark: SparkSession, root: Path, table: Table, version: int | None, where: Mapping[str, object]) -> DataFrame:
+    path, schema = table_path(root, table), from_arrow_schema(table.columns)
+    files = data_files(root, table, version=version, **where)
+    if files is None:
+        delta = spark.read.format("delta")
+        return (delta if version is None else delta.option("versionAsOf", version)).load(path)
+    if not files:
+        return spark.createDataFrame(table.columns.empty_table(), schema)
+    reader = spark.read.schema(schema).option("basePath", path)  # partitions are in the paths
+    return reader.parquet(*files).select(*schema.fieldNames())
 
 
 def check(rows: DataFrame, table: Table) -> DataFrame:

@@ -11,6 +11,7 @@ from jobs.table_admin import create_missing
 from jobs.table_path import table_path
 from jobs.tables import append, read, replace
 from schemas.judgments import JUDGMENTS
+from schemas.profiles import PROFILES
 from schemas.round_outcomes import ROUND_OUTCOMES
 from schemas.table import Table
 
@@ -32,7 +33,8 @@ def test_a_file_is_written_in_the_order_that_its_schema_says(spark: SparkSession
     append(judged, tmp_path, JUDGMENTS, transaction="once")
     outcomes = numbers.selectExpr(
         "'run' run_id", "0 round", "h member_id", "1 judged", "1 accepted", "0 missing", "true goes_on",
-        "'goes_on' reason", "false is_past_stop", "false goes_past_stop", "1 scored", "1L tokens", "0L tie_tokens",
+        "'goes_on' reason", "false is_past_stop", "false goes_past_stop", "1 scored",
+        "1 scored_accepted", "1L tokens", "0L tie_tokens",
     )  # fmt: skip
     replace(outcomes, tmp_path, ROUND_OUTCOMES, run_id="run", round=0)
     for table in (JUDGMENTS, ROUND_OUTCOMES):
@@ -48,7 +50,8 @@ def test_rows_are_those_of_the_version_that_stands_when_they_are_asked_for(spark
     def put(round: int, *members: str) -> None:
         rows = spark.createDataFrame([(member,) for member in members], "member_id string").selectExpr(
             "'run' run_id", f"{round} round", "member_id", "1 judged", "1 accepted", "0 missing", "true goes_on",
-            "'goes_on' reason", "false is_past_stop", "false goes_past_stop", "1 scored", "1L tokens", "0L tie_tokens",
+            "'goes_on' reason", "false is_past_stop", "false goes_past_stop", "1 scored",
+            "1 scored_accepted", "1L tokens", "0L tie_tokens",
         )  # fmt: skip
         replace(rows, root, ROUND_OUTCOMES, run_id="run", round=round)
 
@@ -66,3 +69,15 @@ def test_rows_are_those_of_the_version_that_stands_when_they_are_asked_for(spark
     empty = read(spark, root, ROUND_OUTCOMES, run_id="another", round=0)
     assert empty.collect() == [] and empty.columns == before.columns == ROUND_OUTCOMES.columns.names
     assert empty.dtypes == before.dtypes
+
+
+def test_a_table_with_deletion_vectors_is_read_without_the_rows_that_they_delete(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.createDataFrame([("ann",), ("bob",)], "member_id string").coalesce(1).selectExpr(
+        "member_id", "'text' profile_text", "1L profile_version", "timestamp'2026-01-01' updated_at"
+    )  # fmt: skip
+    path = table_path(tmp_path, PROFILES)
+    rows.write.format("delta").option("delta.enableDeletionVectors", "true").save(path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE member_id = 'ann'")
+    assert [row.member_id for row in read(spark, tmp_path, PROFILES).collect()] == ["bob"]
