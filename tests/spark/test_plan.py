@@ -209,13 +209,13 @@ def rounds_by_rule(world: World) -> Callable[..., dict[str, Any]]:
         module = importlib.import_module(f"jobs.{name}")
         params = parse_params(module.Params, values, job=name)
         if name == "score_round":
-            result = {"scored": world.score(params.run_id, params.round, shares_a_word)}
+            result = {"scored": world.score(params.run_id, params.round, shares_a_word), "tokens": 0}
         elif name == "stop_engines":
             result = dict(module.run(settings, params))
         else:
             result = dict(module.run(world.spark, settings, params))
         event = f"round_{params.round}_{name}" if "round" in values else name
-        append_event(settings.tables, params.run_id, event, result)
+        append_event(settings.tables, params.run_id, event, result | {"seconds": 1.0})
         return result
 
     return run
