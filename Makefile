@@ -30,20 +30,20 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, 20 to 35 minutes on 2 cores."
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, about 20 minutes on 2 cores."
 	@$(MAKE) --no-print-directory --jobs=2 test-whole test-parts
 
 test-whole: # whole runs through the command line and Airflow; Ray, the servers
-	@$(BIN)/python -m pytest tests/e2e tests/dags tests/serving tests/ray
+	@$(BIN)/python -m pytest tests/e2e tests/dags tests/serving tests/ray tests/updates
 
 test-parts:
-	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/updates tests/spark
+	@$(BIN)/python -m pytest -p no:cacheprovider tests/unit tests/spark
 
 lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
-soak: setup ## The schedules on real services, with processes killed; on PostgreSQL; drawn histories on Delta
-	@echo "Soak: about 30 minutes on 2 cores; needs 4 GB of memory."
+soak: setup ## The schedules on real services, with processes killed; on PostgreSQL; drawn histories on Delta; the model server's memory
+	@echo "Soak: about 35 minutes on 2 cores; needs 4 GB of memory."
 	@$(BIN)/python -m pytest -m soak --timeout=7200 tests/soak tests/spark
 
 up: setup ## Start Airflow, MLflow and Spark as services on loopback

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -10,7 +9,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from jobs.errors import FaultsError, MissingRequirementError
-from jobs.settings import LOOPBACK, Settings
+from jobs.settings import Settings
+from mis_scoring.core.errors import DataError
+from mis_scoring.serving.access import Access
 from mis_scoring.serving.login import is_let_in
 from mis_scoring.serving.messages import parser_of
 
@@ -27,15 +28,15 @@ class GrpcServer:
     """Services by their full names; starts at once.
 
     Raises:
-        MissingRequirementError: the address is taken, or is no loopback and there is no token.
+        DataError: see `access_of`.
+        MissingRequirementError: the address is taken.
     """
 
     def __init__(self, settings: Settings, handlers: Mapping[str, grpc.GenericRpcHandler], *, port: int) -> None:
-        token = settings.updates_token.get_secret_value()
-        require_token_beyond_loopback(settings)
+        access = access_of(settings)
         self._server = grpc.server(
             ThreadPoolExecutor(_THREADS),
-            interceptors=[_TokenInterceptor(token)] if token else [],
+            interceptors=[_TokenInterceptor(access.token)] if access.token else [],
             options=[("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.so_reuseport", 0)],
         )
         self._health = health.HealthServicer()
@@ -43,16 +44,15 @@ class GrpcServer:
         self._server.add_generic_rpc_handlers(tuple(handlers.values()))
         names = (*handlers, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
-        self.port = self._listen(settings, port)
+        self.port = self._listen(access, port)
         self._server.start()
         for name in ("", *handlers):
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
-    def _listen(self, settings: Settings, port: int) -> int:
-        address = f"{settings.updates_host}:{port}"
+    def _listen(self, access: Access, port: int) -> int:
+        address = f"{access.host}:{port}"
         try:
-            credentials = _credentials(settings)
-            if credentials is None:
+            if (credentials := access.credentials()) is None:
                 return int(self._server.add_insecure_port(address))
             return int(self._server.add_secure_port(address, credentials))
         except RuntimeError as error:
@@ -66,16 +66,21 @@ class GrpcServer:
         self._server.stop(_DRAIN_S).wait()
 
 
-def require_token_beyond_loopback(settings: Settings) -> None:
-    """Refuse to serve people's data to whoever reaches the machine.
+def access_of(settings: Settings) -> Access:
+    """Return whom the servers of the jobs answer, and over what.
 
     Raises:
-        MissingRequirementError: says what to set.
+        DataError: lists everything that is missing, can't be used or is not safe.
     """
-    if settings.updates_host not in LOOPBACK and not settings.updates_token.get_secret_value():
-        raise MissingRequirementError(
-            f"SEMLABEL_UPDATES_HOST is {settings.updates_host}, which is no loopback: set SEMLABEL_UPDATES_TOKEN, too."
-        )
+    access = Access(
+        host=settings.updates_host,
+        token_file=settings.updates_token_file,
+        tls_certificate=settings.updates_tls_certificate,
+        tls_key=settings.updates_tls_key,
+    )
+    if faults := access.faults():
+        raise DataError("\n".join(["the settings SEMLABEL_UPDATES_...:", *(f"  - {fault}" for fault in faults)]))
+    return access
 
 
 def unary(method: Method, request: Any, response: Any) -> Any:
@@ -110,21 +115,3 @@ class _TokenInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
 
 def _refuse(_: Any, context: grpc.ServicerContext) -> None:
     context.abort(grpc.StatusCode.UNAUTHENTICATED, "send the token as metadata: authorization: Bearer TOKEN")
-
-
-def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
-    certificate, key = settings.updates_tls_certificate, settings.updates_tls_key
-    if certificate is None and key is None:
-        return None
-    if certificate is None or key is None:
-        raise MissingRequirementError(
-            "SEMLABEL_UPDATES_TLS_CERTIFICATE and SEMLABEL_UPDATES_TLS_KEY belong together: set both, or none."
-        )
-    return grpc.ssl_server_credentials([(_read(key), _read(certificate))])
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise MissingRequirementError(f"{file} cannot be read: {error.strerror}.") from error

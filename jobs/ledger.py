@@ -13,6 +13,7 @@ from typing import Any
 
 from jobs.pins import PINNED, Pins
 from jobs.rules.run_state import APPROVED as APPROVED
+from jobs.rules.run_state import CANARY_FAILED as CANARY_FAILED
 from jobs.rules.run_state import FAILED as FAILED
 from jobs.rules.run_state import HELD as HELD
 from jobs.rules.run_state import PILOTED as PILOTED

@@ -61,12 +61,16 @@ def load_files(
     Raises:
         FaultsError: all faults of all files; nothing was written.
     """
-    faults = {table: file_faults(path, table) for table, path in files.items()}
-    rows = {table: _read_file(spark, path) for table, path in files.items() if not faults[table]}
-    for table, frame in rows.items():
-        faults[table] = [f"{files[table]}: {fault}" for fault in value_faults(frame, table)]
-    if any(faults.values()):
-        raise FaultsError("load", [fault for of_table in faults.values() for fault in of_table])
+    found = {table: file_faults(path, table) for table, path in files.items()}
+    rows = {
+        table: _read_file(spark, files[table], skips_misshapen=bool(faults.rows))
+        for table, faults in found.items()
+        if not faults.file
+    }
+    listed = [fault for faults in found.values() for fault in (*faults.file, *faults.rows)]
+    listed += [f"{files[table]}: {fault}" for table, frame in rows.items() for fault in value_faults(frame, table)]
+    if listed:
+        raise FaultsError("load", listed)
     agree()
     create_missing(settings.tables, *UPSTREAM_TABLES)
     for table, frame in rows.items():
@@ -74,9 +78,11 @@ def load_files(
     return {table.name: frame.count() for table, frame in rows.items()} | {"table_root": str(settings.tables)}
 
 
-def _read_file(spark: SparkSession, path: Path) -> DataFrame:
+def _read_file(spark: SparkSession, path: Path, *, skips_misshapen: bool) -> DataFrame:
+    """Read a file; rows of a wrong shape, listed before, are left out where the others' values are to be looked at."""
     if files := csv_files(path):
-        reader = spark.read.options(header=True, multiLine=True, escape='"', mode="FAILFAST")
+        mode = "DROPMALFORMED" if skips_misshapen else "FAILFAST"
+        reader = spark.read.options(header=True, multiLine=True, escape='"', mode=mode, columnPruning=False)
         return reader.csv([str(file.resolve()) for file in files])
     return spark.read.parquet(str(path.resolve()))
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -14,17 +15,31 @@ from schemas.table import Table
 REQUIRED = {"profiles": ("member_id", "profile_text"), "catalog": ("qualification_id", "category", "text")}
 
 
+class FileFaults(NamedTuple):
+    """One sentence a fault of a file or folder.
+
+    Attributes:
+        file: it can't be read, or its columns are wrong: nothing can be said of its values.
+        rows: the shape of single rows; the values of all others can be looked at.
+    """
+
+    file: list[str]
+    rows: list[str]
+
+
 def csv_files(path: Path) -> list[Path]:
     """Return the CSV files that a path is or, being a folder, holds; none where it is Parquet."""
     ones = sorted(path.iterdir()) if path.is_dir() else [path]
     return [one for one in ones if one.suffix.lower() == ".csv" and one.is_file()]
 
 
-def file_faults(path: Path, table: Table) -> list[str]:
-    """Return one sentence a fault of a file or folder: whether it can be read, its columns, the shape of its rows."""
+def file_faults(path: Path, table: Table) -> FileFaults:
+    """Return what is wrong with a file or folder: whether it can be read, its columns, the shape of its rows."""
     files = csv_files(path)
-    if files:
-        return _csv_faults(files, table)
+    return _csv_faults(files, table) if files else FileFaults(_parquet_faults(path, table), [])
+
+
+def _parquet_faults(path: Path, table: Table) -> list[str]:
     try:
         schema = ds.dataset(path, format="parquet", partitioning="hive").schema
     except pa.ArrowInvalid:
@@ -35,16 +50,16 @@ def file_faults(path: Path, table: Table) -> list[str]:
     return [f"{path}: {fault}" for fault in column_faults(schema.names, table) + nested]
 
 
-def _csv_faults(files: Sequence[Path], table: Table) -> list[str]:
+def _csv_faults(files: Sequence[Path], table: Table) -> FileFaults:
     shapes = {file: shape_of(file) for file in files}
-    faults = [f"{file}: {fault}" for file, shape in shapes.items() for fault in _all_faults(*shape, table)]
     first = shapes[files[0]].header
-    others = [file for file, shape in shapes.items() if shape.header and shape.header != first]
-    return faults + [f"{file}: has another header than {files[0].name}: give all the same" for file in others]
-
-
-def _all_faults(header: Sequence[str], faults: Sequence[str], table: Table) -> list[str]:
-    return [*(column_faults(header, table) if header else ()), *faults]
+    of_files, of_rows = list[str](), list[str]()
+    for file, (header, faults) in shapes.items():
+        of_files += [f"{file}: {fault}" for fault in (column_faults(header, table) if header else faults)]
+        of_rows += [f"{file}: {fault}" for fault in (faults if header else ())]
+        if header and header != first:
+            of_files.append(f"{file}: has another header than {files[0].name}: give all the same")
+    return FileFaults(of_files, of_rows)
 
 
 def column_faults(names: Sequence[str], table: Table) -> list[str]:

@@ -111,7 +111,6 @@ def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:
     tables = (MEMBER_ROUNDS, ROUND_OUTCOMES)
     rounds, outcomes = (read(spark, root, table, run_id=pins.run_id).where(UP_TO_THE_STOP) for table in tables)
     found = to_coverage(scope, candidates, rounds, outcomes, pins)
-    # never cached: Spark would take it for that of a later version too
     published = published_coverage(spark, root, members=scope.select("member_id"))
     earlier = published.where("stands IS NOT NULL").select("stands.*")
     replace(_with_standing(found, earlier, pins, standing_holds(root)), root, COVERAGE, run_id=pins.run_id)

@@ -1,9 +1,10 @@
-"""Write down that a run failed: its task gave up, or nothing was heard of it for too long."""
+"""Write down that a run failed: its task gave up, or nothing was heard of it for too long; or that a canary did."""
 
 from pathlib import Path
 
-from jobs.ledger import FAILED, append_event
+from jobs.ledger import CANARY_FAILED, FAILED, append_event
 from jobs.run_ledger import RunLedger, read_run
+from mis_scoring.engines.canary import CanaryError
 
 
 def write_failure(root: Path, run: RunLedger, reason: str, *, step: str | None = None) -> None:
@@ -20,3 +21,9 @@ def fail_run(root: Path, run_id: str, step: str, reason: str) -> None:
     run = read_run(root, run_id)
     if run.state == "open":
         write_failure(root, run, reason, step=step)
+
+
+def write_canary_failure(root: Path, run_id: str, round: int, failure: CanaryError) -> None:
+    """Append a `canary_failed` event: a later try of the round may end well, and leave no other trace of it."""
+    payload = {"round": round, "engine": failure.engine, "faults": failure.faults}
+    append_event(root, run_id, CANARY_FAILED, payload, attempt=read_run(root, run_id).n_canary_failures + 1)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from jobs.ledger import FAILED, PUBLISHED
+from jobs.ledger import CANARY_FAILED, FAILED, PUBLISHED
 from jobs.pins import PINNED
 from jobs.rules.run_state import RunState, last_step_at, run_state
 from jobs.table_reader import literal, query
@@ -28,12 +28,14 @@ class RunLedger:
         payloads: event -> what the job returned, `seconds` and `waited_s` among it.
         times: event -> when it was appended, UTC.
         n_failed: how often it failed.
+        n_canary_failures: how often the canary of its engines failed, also where a later try of the round ended well.
     """
 
     run_id: str
     payloads: Mapping[str, Mapping[str, Any]] = field(repr=False)
     times: Mapping[str, datetime] = field(repr=False)
     n_failed: int = 0
+    n_canary_failures: int = 0
 
     @property
     def kind(self) -> str:
@@ -144,4 +146,5 @@ def of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
         payloads={row["event"]: json.loads(row["payload"]) for row in rows},
         times={row["event"]: row["at"] for row in rows},
         n_failed=sum(row["event"] == FAILED for row in rows),
+        n_canary_failures=sum(row["event"] == CANARY_FAILED for row in rows),
     )

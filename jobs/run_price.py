@@ -61,7 +61,7 @@ def ceilings_passed(plan: Mapping[str, Any], settings: Settings) -> list[str]:
     if settings.max_pairs is not None and pairs > settings.max_pairs:
         found.append(
             f"The run {word} score {pairs:g} pairs, and SEMLABEL_MAX_PAIRS is {settings.max_pairs}. Nothing was "
-            "spent: raise it and run plan_refresh again, or take fewer candidates a member."
+            "spent: raise it and start again, or take fewer candidates a member."
         )
     if settings.max_cost_usd is not None and cost is None:
         found.append(
@@ -72,7 +72,7 @@ def ceilings_passed(plan: Mapping[str, Any], settings: Settings) -> list[str]:
     elif settings.max_cost_usd is not None and cost > settings.max_cost_usd:
         found.append(
             f"The run {word} cost {cost} USD, and SEMLABEL_MAX_COST_USD is {settings.max_cost_usd}. Nothing was "
-            "spent: raise it and run plan_refresh again, or take fewer candidates a member."
+            "spent: raise it and start again, or take fewer candidates a member."
         )
     return found
 

@@ -21,11 +21,13 @@ from deltalake import DeltaTable
 from jobs.artifact_folder import load_artifact
 from jobs.pins import Pins
 from jobs.progress import logged_progress
+from jobs.run_failure import write_canary_failure
 from jobs.score_spec import score_spec
 from jobs.settings import Settings
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from mis_scoring.core.errors import SemlabelError
+from mis_scoring.engines.canary import CanaryError
 from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.staging import scores_folder
 from mis_scoring.ray_data.summary import (
@@ -66,9 +68,10 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     prepare_folder(folder)
     with _alone(folder):
         if set(member_ids) - members_done(folder):
-            with logged_progress(
+            progress = logged_progress(
                 lambda: f"round {params.round}: {n_rows_staged(folder)} of {len(member_ids)} members scored"
-            ):
+            )
+            with progress, _canary_failures_kept(settings, params):
                 _score(settings, pins, files, folder)
         check_one_to_one(folder, member_ids, settled)
         result = summarise(folder) | {"seconds": round(time.monotonic() - started, 2)}
@@ -121,7 +124,21 @@ def _placement(settings: Settings) -> Placement:
 
     n_cpus = float(ray.cluster_resources()["CPU"])  # type: ignore[no-untyped-call]
     where = Placement.for_cluster(n_cpus)
-    return replace(where, n_engines=settings.n_engines, gpus_per_engine=settings.gpus_per_engine)
+    return replace(
+        where,
+        n_engines=settings.n_engines,
+        gpus_per_engine=settings.gpus_per_engine,
+        batches_per_engine=2 if settings.gpus_per_engine else 1,
+    )
+
+
+@contextmanager
+def _canary_failures_kept(settings: Settings, params: Params) -> Iterator[None]:
+    try:
+        yield
+    except CanaryError as failure:
+        write_canary_failure(settings.tables, params.run_id, params.round, failure)
+        raise
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     labeler_name: str = "semlabel-labeler"
     labeler_alias: str = "champion"
     candidates_per_member: int = Field(200, ge=1, description="K")
-    engine: str = "cascade"
+    engine: str = Field("cascade", description="a name of mis_scoring.engines.registry, or `module:function`")
     engine_threads: int = Field(2, ge=1)
     engine_options: dict[str, Any] = Field({}, description="of the engine, as JSON: `sglang` and `prefill` have some")
     n_engines: int = Field(1, ge=1, description="engines that score at a time")
@@ -98,16 +98,14 @@ class Settings(BaseSettings):
     )
     updates_per_batch: int = Field(64, ge=1, description="members of a micro-batch at most")
     updates_waiting_limit: int = Field(100_000, ge=1, description="beyond so many waiting updates none is taken in")
-    updates_host: str = Field("127.0.0.1", description="where the service listens; others than loopback need a token")
+    updates_host: str = Field("127.0.0.1", description="another than loopback needs the token file and TLS")
     updates_port: int = Field(50061, ge=0, le=65535, description="gRPC: profile updates in, labels out")
     updates_http_port: int = Field(8071, ge=0, le=65535, description="HTTP: labels out, health, metrics")
-    updates_token: SecretStr = Field(SecretStr(""), description="clients send it as `Authorization: Bearer`")
-    updates_tls_certificate: Path | None = Field(
-        None, description="PEM, with `updates_tls_key`: the service speaks TLS"
-    )
+    updates_token_file: Path | None = Field(None, description="whoever has its content is answered; unset: anybody is")
+    updates_tls_certificate: Path | None = Field(None, description="PEM; with updates_tls_key")
     updates_tls_key: Path | None = None
     updates_scorer: str = Field("", description="host:port of a model server; empty: the engine, in the service itself")
-    updates_scorer_token: SecretStr = SecretStr("")
+    updates_scorer_token_file: Path | None = Field(None, description="with the model server's token")
     updates_scorer_ca: Path | None = Field(None, description="PEM, who signed the model server's certificate")
     updates_scorer_timeout_s: float = Field(30.0, gt=0, description="of one request: a member's round")
     start_updates: bool = Field(False, description="`make up` starts the service, too (1.5 GB)")
@@ -142,6 +140,15 @@ class Settings(BaseSettings):
                 "shared folder"
             )
         return value.removeprefix("file://") if isinstance(value, str) else value
+
+    @field_validator("engine")
+    @classmethod
+    def _know_the_engine(cls, value: str) -> str:
+        from mis_scoring.engines.registry import name_fault  # numpy: who keeps the default does not wait for it
+
+        if fault := name_fault(value):
+            raise ValueError(fault)
+        return value
 
     @model_validator(mode="after")
     def _keep_files_longer_than_runs(self) -> Self:

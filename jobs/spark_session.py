@@ -30,10 +30,8 @@ _SESSION_CONF = {
 }
 
 
-# On one machine the data is small and planning is what costs: a third of the CPU went into compiling generated code, a
-# tenth into skipping files by statistics, which partitions do already.
+# On one machine the data is small and planning is what costs: a third of the CPU went into compiling generated code.
 _LOCAL_CONF = {
-    "spark.databricks.delta.stats.skipping": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -58,7 +56,12 @@ def delta_jars(settings: Settings) -> list[str]:
 
 def session_conf(settings: Settings) -> dict[str, str]:
     """Return what each session sets for itself, also as a client of a Connect server."""
-    return _SESSION_CONF | {"spark.sql.shuffle.partitions": str(settings.spark_partitions)}
+    partitions = str(settings.spark_partitions)
+    return _SESSION_CONF | {
+        "spark.sql.shuffle.partitions": partitions,
+        # `read` names files; more than 32 are looked up by a query, with a task a file if it is not told otherwise
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": partitions,
+    }
 
 
 def server_conf(settings: Settings) -> dict[str, str]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -17,6 +18,9 @@ from jobs.pins import PINNED, Pins
 from jobs.table_path import table_exists, table_path
 from schemas.runs import RUNS
 from schemas.table import Table
+
+_READER_OF_FEATURES = 3  # from this protocol version on, a table names what a reader must know
+_NOT_PLAIN = {"columnMapping", "deletionVectors"}
 
 
 def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
@@ -43,6 +47,25 @@ def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | No
 def runs_with_rows(root: Path, table: Table) -> set[str]:
     """Return the runs that have rows in a table that is partitioned by run, from its log alone."""
     return {partition["run_id"] for partition in DeltaTable(table_path(root, table)).partitions()}
+
+
+def data_files(root: Path, table: Table, *, version: int | None = None, **where: object) -> list[str] | None:
+    """Return the files of a version of a table that may hold rows with `column = value`, from its log alone.
+
+    None where a file's rows are not the table's (deletion vectors, column mapping): upstream may write such tables.
+    """
+    delta = DeltaTable(table_path(root, table), version=version)
+    if not _has_plain_files(delta):
+        return None
+    equal = [(column, "=", value) for column, value in where.items()]
+    return [unquote(uri) for uri in delta.file_uris(file_pruning_predicate=equal or None)]
+
+
+def _has_plain_files(delta: DeltaTable) -> bool:
+    protocol = delta.protocol()
+    if protocol.min_reader_version < _READER_OF_FEATURES:
+        return protocol.min_reader_version == 1  # 2 is column mapping
+    return _NOT_PLAIN.isdisjoint(protocol.reader_features or ())
 
 
 def literal(value: str) -> str:

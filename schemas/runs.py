@@ -15,9 +15,9 @@ RUNS = Table(
     columns=pa.schema(
         [
             required("run_id", TEXT),
-            required(
-                "event", TEXT
-            ),  # pinned, held, approved, published, planned; a job's result: its name or round_<n>_<name>
+            # pinned, held, approved, published, planned, failed, canary_failed; a job's result: its name or
+            # round_<n>_<name>
+            required("event", TEXT),
             required("attempt", INT),
             required("at", TIME),
             required("payload", TEXT),

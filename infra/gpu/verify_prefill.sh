@@ -6,7 +6,7 @@
 #
 # verify  every kernel against its plain reference, the labeler against the oracles, NaN by name, fp8       (tests/gpu)
 # proof   a pair's bits over 1,000,000 regrouped pairs, single pairs and two processes, 1.5B and 0.6B       (check)
-# bench   labels/s, TFLOP/s, power, SM clock and energy a label, of every precision and of SGLang           (bench_gpu)
+# bench   labels/s, TFLOP/s, power, SM clock and energy a label, of every precision and of SGLang           (bench.gpu)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 4
 OUT=${1:?a folder for logs and results}
@@ -24,7 +24,7 @@ verify() {
 random_model() { # random_model SHAPE: config.json and random weights of the paper's model
   [ -d "$MODELS/$1" ] || python3 -c "
 from pathlib import Path
-from mis_scoring.bench_shapes import write_random_model
+from mis_scoring.bench.shapes import write_random_model
 write_random_model(Path('$MODELS/$1'), '$1')"
 }
 
@@ -40,7 +40,7 @@ proof() {
 bench() {
   local plans=(prefill:1:-:200x24 prefill-fp8-mlp:1:-:200x24 prefill-fp8-all:1:-:200x24)
   python3 -c 'import sglang' 2>/dev/null && plans=(mis:1:-:200x24 "${plans[@]}")
-  python3 -m mis_scoring.bench_gpu --shapes 1.5B 0.6B --seconds "${SECONDS_A_RUN:-4}" --query-tokens 744 \
+  python3 -m mis_scoring.bench.gpu --shapes 1.5B 0.6B --seconds "${SECONDS_A_RUN:-4}" --query-tokens 744 \
     --plans "${plans[@]}" --out "$OUT/bench.json" 2>"$OUT/bench.log" | tee "$OUT/bench.txt"
 }
 

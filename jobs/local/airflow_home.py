@@ -10,6 +10,9 @@ from pathlib import Path
 
 from jobs.settings import Settings
 
+# how long to wait where another process writes: SQLite's own 5 s fail a command on a machine that is busy
+_LOCKED_S = 60
+
 
 def airflow_env(settings: Settings, home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of an Airflow process whose home is this folder.
@@ -26,7 +29,7 @@ def airflow_env(settings: Settings, home: Path, more: Mapping[str, str] | None =
         "AIRFLOW__CORE__DAGS_FOLDER": str(settings.dags_dir.resolve()),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(settings.dags_dir.resolve() / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout={_LOCKED_S}",
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
         # its default forks the task's process, in which delta-rs cannot read a table
         "AIRFLOW__OPENLINEAGE__EXECUTE_IN_THREAD": "True",

@@ -72,12 +72,13 @@ def _wait(settings: Settings, service: Service) -> None:
 
 
 def _require_free_ports(wanted: list[Service]) -> None:
-    taken = [f"{service.name}: {service.port}" for service in wanted if service.port and _is_taken(service.port)]
+    taken = [f"{service.name}: {port}" for service in wanted for port in service.ports if port and _is_taken(port)]
     if taken:
         raise MissingRequirementError(
             f"Ports are taken by other programs ({', '.join(taken)}): set SEMLABEL_AIRFLOW_PORT, "
-            "SEMLABEL_METRICS_PORT, SEMLABEL_MLFLOW_PORT, SEMLABEL_RAY_PORT, SEMLABEL_SERVE_METRICS_PORT, "
-            "SEMLABEL_SPARK_CONNECT_PORT or SEMLABEL_UPDATES_PORT."
+            "SEMLABEL_METRICS_PORT, SEMLABEL_MLFLOW_PORT, SEMLABEL_RAY_PORT, SEMLABEL_SERVE_PORT, "
+            "SEMLABEL_SERVE_METRICS_PORT, SEMLABEL_SPARK_CONNECT_PORT, SEMLABEL_UPDATES_PORT or "
+            "SEMLABEL_UPDATES_HTTP_PORT."
         )
 
 

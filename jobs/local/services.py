@@ -26,35 +26,37 @@ class Service:
     """One supervised program.
 
     Attributes:
-        port: the one that it listens at; 0 where it has none.
+        ports: where it listens; the first is there once it is.
         is_healthy: asks it; False or an OSError: not yet.
     """
 
     name: str
     command: tuple[str, ...]
     is_healthy: Callable[[], bool]
-    port: int = 0
+    ports: tuple[int, ...] = ()
 
 
 def services(settings: Settings) -> list[Service]:
     """Return the deployment's services in the order in which they start: tasks need the api-server first."""
     wanted = [_airflow(settings, API_SERVER, port=settings.airflow_port)]
     if not settings.spark_connect_url:
-        wanted.append(_module("spark-connect", "jobs.local.connect_server", settings.spark_connect_port))
+        wanted.append(_module("spark-connect", "jobs.local.connect_server", ports=(settings.spark_connect_port,)))
     if _has_ray(settings):
-        wanted.append(_module("ray", "jobs.local.ray_head", settings.ray_port))
+        wanted.append(_module("ray", "jobs.local.ray_head", ports=(settings.ray_port,)))
     if not settings.mlflow_uri:
         wanted.append(_mlflow(settings))
     if settings.start_model_server:
-        wanted.append(_module("model-server", "jobs.cli", settings.serve_metrics_port, "serve"))
+        ports = settings.serve_metrics_port, settings.serve_port
+        wanted.append(_module("model-server", "jobs.cli", "serve", ports=ports))
     wanted += [
-        _module("metrics", "jobs.cli", settings.metrics_port, "metrics"),
+        _module("metrics", "jobs.cli", "metrics", ports=(settings.metrics_port,)),
         _airflow(settings, "dag-processor", reports_as="dag_processor"),
         _airflow(settings, "triggerer", "--skip-serve-logs"),
         _airflow(settings, "scheduler", "--skip-serve-logs"),
     ]
     if settings.start_updates:
-        wanted.append(_module("updates", "jobs.cli", settings.updates_port, "updates", "serve"))
+        ports = settings.updates_port, settings.updates_http_port
+        wanted.append(_module("updates", "jobs.cli", "updates", "serve", ports=ports))
     return wanted
 
 
@@ -87,10 +89,19 @@ def service_env(settings: Settings) -> dict[str, str]:
         secret(settings, "ray-token")
         own |= ray_env(settings.deployment / "ray-token")
         own["SEMLABEL_RAY_ADDRESS"] = f"127.0.0.1:{settings.ray_port}"
+    if settings.start_updates and settings.start_model_server and not settings.updates_scorer:
+        own |= _scorer_env(settings)
     return airflow_env(settings, settings.deployment / "airflow", own) | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "SEMLABEL_HOME": str(settings.home.resolve()),
     }
+
+
+def _scorer_env(settings: Settings) -> dict[str, str]:
+    """Return how the update service asks the deployment's own model server, and loads no second engine."""
+    files = {"TOKEN_FILE": settings.serve_token_file, "CA": settings.serve_tls_certificate}
+    given = {f"SEMLABEL_UPDATES_SCORER_{name}": str(file.resolve()) for name, file in files.items() if file}
+    return given | {"SEMLABEL_UPDATES_SCORER": f"{settings.serve_host}:{settings.serve_port}"}
 
 
 def airflow_url(settings: Settings) -> str:
@@ -118,7 +129,7 @@ def _airflow(settings: Settings, name: str, *options: str, port: int = 0, report
     return Service(
         name=name,
         command=tuple(airflow_command(name, *options)),
-        port=port,
+        ports=(port,) if port else (),
         is_healthy=lambda: _reports_health(settings, component),
     )
 
@@ -134,9 +145,9 @@ def _has_ray(settings: Settings) -> bool:
     return bool(settings.ray_port) and not settings.ray_address
 
 
-def _module(name: str, module: str, port: int, *options: str) -> Service:
+def _module(name: str, module: str, *options: str, ports: tuple[int, ...]) -> Service:
     command = (sys.executable, "-m", module, *options)
-    return Service(name=name, command=command, port=port, is_healthy=lambda: _listens(port))
+    return Service(name=name, command=command, ports=ports, is_healthy=lambda: _listens(ports[0]))
 
 
 def _mlflow(settings: Settings) -> Service:
@@ -145,7 +156,7 @@ def _mlflow(settings: Settings) -> Service:
     command = [str(Path(sys.executable).parent / "mlflow"), "server", "--host", "127.0.0.1", "--port", str(port)]
     command += ["--backend-store-uri", settings.tracking_uri, "--workers", "1"]
     command += ["--default-artifact-root", (settings.home / "mlflow-artifacts").resolve().as_uri()]
-    return Service(name="mlflow", command=tuple(command), port=port, is_healthy=lambda: _listens(port))
+    return Service(name="mlflow", command=tuple(command), ports=(port,), is_healthy=lambda: _listens(port))
 
 
 def _listens(port: int) -> bool:

@@ -93,6 +93,7 @@ def _sums(runs: list[RunLedger]) -> Iterator[Sample]:
         for job, seconds in run.seconds_by_job().items():
             sums[names.JOB_SECONDS, (run.kind, job)] += seconds
         sums[names.RUN_FAILURES, (run.kind,)] += run.n_failed
+        sums[names.CANARY_FAILURES, (run.kind,)] += run.n_canary_failures
     for (metric, labels), value in sums.items():
         yield Sample(metric=metric, value=value, labels=labels)
 

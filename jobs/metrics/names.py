@@ -75,6 +75,11 @@ TIE_TOKENS = Metric(name="semlabel_tie_tokens_total", help="Tokens of tie checks
 ENGINES_STARTED = Metric(name="semlabel_engines_started_total", help="Engines started", labels=_KIND)
 JOB_SECONDS = Metric(name="semlabel_job_seconds_total", help="Seconds that jobs took", labels=("kind", "job"))
 RUN_FAILURES = Metric(name="semlabel_run_failures_total", help="Times that a run failed", labels=_KIND)
+CANARY_FAILURES = Metric(
+    name="semlabel_canary_failures_total",
+    help="Times that an engine's canary failed in a run, whether or not a later try ended well",
+    labels=_KIND,
+)
 MEMBERS = Metric(name="semlabel_members", help="Rows of profiles")
 STALE_MEMBERS = Metric(
     name="semlabel_members_stale",

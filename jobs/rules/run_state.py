@@ -12,7 +12,8 @@ APPROVED = "approved"
 PLANNED = "planned"  # and no more was meant
 PILOTED = "piloted"  # its rounds are over; it was a pilot, of a plan
 FAILED = "failed"
-_NO_STEPS = (FAILED, "stop_engines")  # of a run that nobody goes on with
+CANARY_FAILED = "canary_failed"  # at a try of a round; the next try may do better
+_NO_STEPS = (FAILED, CANARY_FAILED, "stop_engines")  # nothing was done
 
 
 def run_state(times: Mapping[str, datetime]) -> RunState:

@@ -9,10 +9,12 @@ import grpc
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
+from jobs.grpc_server import access_of
 from jobs.kv import labels_pb2, labels_pb2_grpc
 from jobs.settings import Settings
 from jobs.updates import updates_pb2, updates_pb2_grpc
 from jobs.updates.update import ProfileUpdate
+from mis_scoring.serving.access import open_channel
 from mis_scoring.serving.login import bearer
 
 _CALL_S = 30.0
@@ -82,14 +84,10 @@ def _wait(channel: grpc.Channel, metadata: Any, update: ProfileUpdate, wait_s: f
 def _channel(settings: Settings) -> Iterator[tuple[grpc.Channel, Any]]:
     """Yield a connection to the service of the settings, with the metadata of a call."""
     address = f"{settings.updates_host}:{settings.updates_port}"
-    token, certificate = settings.updates_token.get_secret_value(), settings.updates_tls_certificate
-    if certificate is None:
-        channel = grpc.insecure_channel(address)
-    else:
-        channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(certificate.read_bytes()))
+    channel = open_channel(address, settings.updates_tls_certificate)
     try:
         with channel:
-            yield channel, bearer(token)
+            yield channel, bearer(access_of(settings).token)
     except grpc.RpcError as error:
         raise _error_of(error, address) from error
 

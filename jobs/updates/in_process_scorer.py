@@ -10,7 +10,7 @@ from jobs.updates.scorer import PairRequest, ScoredPairs
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError, EngineError
 from mis_scoring.core.identity import canonical_json
-from mis_scoring.engines.canary import canary_pairs, check_canary
+from mis_scoring.engines.canary import Canary
 from mis_scoring.engines.engine_pair import load_engine_pair
 from mis_scoring.engines.pair_scores import PairScorer
 
@@ -27,8 +27,9 @@ class InProcessScorer:
         self._tokenizer = spec.tokenizer()
         self._scorer = PairScorer.of(spec, self._tokenizer, load_engine_pair(spec))
         self._engine = canonical_json(dict(self._scorer.engine.fingerprint))
-        self._known_pairs = canary_pairs(item_suffix=self._tokenizer.item_suffix)
-        self._check_canary()
+        suffix = self._tokenizer.item_suffix
+        self._canary = Canary(self._scorer.reference, self._scorer.label_tokens, item_suffix=suffix)
+        self._canary.check(self._scorer.engine)
 
     def score(self, requests: Sequence[PairRequest]) -> list[ScoredPairs]:
         """Return one answer a request; a request that can't be scored has an error in place of margins.
@@ -37,7 +38,7 @@ class InProcessScorer:
             EngineError: the engine failed, or the canary after it did.
         """
         found = [self._score_one(request) for request in requests]
-        self._check_canary()
+        self._canary.check(self._scorer.engine)
         return found
 
     def _score_one(self, request: PairRequest) -> ScoredPairs:
@@ -56,7 +57,3 @@ class InProcessScorer:
             n_tokens=scores.n_tokens,
             tie_tokens=scores.tie_tokens,
         )
-
-    def _check_canary(self) -> None:
-        scorer = self._scorer
-        check_canary(scorer.engine, scorer.reference, scorer.label_tokens, pairs=self._known_pairs)

@@ -13,13 +13,15 @@ def make_scorer(settings: Settings, pins: Pins, artifact: LabelerArtifact) -> Sc
 
         return InProcessScorer(settings, pins, artifact)
     from jobs.updates.served_scorer import ServedScorer
+    from mis_scoring.serving.access import read_token
     from mis_scoring.serving.client import ScoringClient
 
+    token_file = settings.updates_scorer_token_file
     client = ScoringClient(
         settings.updates_scorer,
         artifact_id=pins.artifact_id,
         timeout_s=settings.updates_scorer_timeout_s,
-        token=settings.updates_scorer_token.get_secret_value(),
+        token="" if token_file is None else read_token(token_file, name="updates_scorer_token_file"),
         ca_file=settings.updates_scorer_ca,
     )
     return ServedScorer(client, scorer_id=pins.scorer_id)

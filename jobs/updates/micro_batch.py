@@ -15,13 +15,14 @@ from typing import Any, Literal
 
 from jobs import pin_inputs
 from jobs.artifact_folder import load_artifact
-from jobs.errors import HeldError
+from jobs.errors import CeilingError, HeldError
 from jobs.ledger import FAILED, PUBLISHED, append_event, event_payload
 from jobs.pins import Pins
 from jobs.rules.standing import PROFILE_UPDATES
 from jobs.settings import Settings
 from jobs.table_reader import pins_of
 from jobs.updates.batch_candidates import STEP, write_candidates
+from jobs.updates.batch_ceiling import refuse_batch_above_ceiling
 from jobs.updates.batch_inputs import read_profiles
 from jobs.updates.batch_rounds import walk_rounds
 from jobs.updates.batch_scope import counts_of, write_scope
@@ -46,8 +47,8 @@ class BatchRun:
     """What became of a batch.
 
     Attributes:
-        state: held: it waits for a person's approval; failed: the same again would fail again. In both cases the
-            members stay in scope of the next refresh.
+        state: held: it waits for a person's approval; failed: the same again would fail again, or cost more than a
+            ceiling. In both cases the members stay in scope of the next refresh.
         seconds: by step.
     """
 
@@ -89,7 +90,7 @@ class MicroBatches:
         except HeldError as error:
             log.warning("%s", error)
             return "held"
-        except DataError as error:
+        except (CeilingError, DataError) as error:
             log.error("run %s failed: %s", run_id, error)
             append_event(root, run_id, FAILED, {"message": str(error)})
             return "failed"
@@ -97,7 +98,11 @@ class MicroBatches:
         return "published"
 
     def prepare(self, pins: Pins, member_ids: Collection[str], timed: "Stopwatch") -> None:
-        """Do all of a pinned run but its publication, for some members: scope, candidates, rounds."""
+        """Do all of a pinned run but its publication, for some members: scope, candidates, rounds.
+
+        Raises:
+            CeilingError: the rounds may take more than a setting allows; nothing was scored.
+        """
         root, record = self._settings.tables, partial(append_event, self._settings.tables, pins.run_id)
         scope = timed("scope_members", lambda: write_scope(root, pins, member_ids))
         record("scope_members", counts_of(scope) | {"seconds": timed.seconds["scope_members"]})
@@ -110,6 +115,7 @@ class MicroBatches:
         candidates, counts = timed(STEP, lambda: write_candidates(root, pins, profiles, catalog, self._embeddings))
         record(STEP, counts | {"seconds": timed.seconds[STEP]})
         texts = {member: profiles[member].text or "" for member in candidates}
+        refuse_batch_above_ceiling(self._settings, pins, artifact, texts, candidates, catalog.texts)
         timed(
             "rounds",
             lambda: walk_rounds(

@@ -13,7 +13,7 @@ from typing import Any
 
 import uvicorn
 
-from jobs.grpc_server import GrpcServer
+from jobs.grpc_server import GrpcServer, access_of
 from jobs.kv import service as labels_service
 from jobs.kv.store import open_store
 from jobs.local.connect_server import connect_server
@@ -35,11 +35,13 @@ def serve(settings: Settings) -> None:
     """Serve until it is told to end, by SIGTERM or Ctrl+C; what was taken in and not worked on waits in the inbox.
 
     Raises:
-        MissingRequirementError: an address is taken, another service has the inbox, a token is missing.
+        DataError: a file of the settings can't be used, or one is missing where others reach the address.
+        MissingRequirementError: an address is taken, another service has the inbox.
     """
     wake, ending = Event(), Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
+    access = access_of(settings)
     with ExitStack() as open_:
         inbox, store = open_inbox(settings), open_store(settings)
         open_.callback(inbox.close)
@@ -56,8 +58,7 @@ def serve(settings: Settings) -> None:
         handlers = {SERVICE: handler_of(service), labels_service.SERVICE: labels_service.grpc_handler(store)}
         server = GrpcServer(settings, handlers, port=settings.updates_port)
         open_.callback(server.end)
-        token = settings.updates_token.get_secret_value()
-        http_port = open_.enter_context(_Http(settings, create_app(store, inbox, metrics.registry, token=token)))
+        http_port = open_.enter_context(_Http(settings, create_app(store, inbox, metrics.registry, token=access.token)))
         sys.stderr.write(
             f"gRPC at {settings.updates_host}:{server.port}, HTTP at {settings.updates_host}:{http_port}\n"
         )

@@ -54,6 +54,19 @@ def canary_pairs(*, seed: int = 0, n_items: int = 6, vocab_size: int = 256, item
     return CanaryPairs(query=query, items=items, poison=[*poison, *item_suffix])
 
 
+class Canary:
+    """Known pairs with the reference's margins, scored once: they never change, and cost more than all the rest."""
+
+    def __init__(self, reference: Engine, label_tokens: LabelTokens, *, item_suffix: TokenIds) -> None:
+        self.pairs = canary_pairs(item_suffix=item_suffix)
+        self._label_tokens = label_tokens
+        self._alone = _margins_of(reference, self.pairs.query, self.pairs.items, label_tokens)
+
+    def check(self, engine: Engine) -> Mapping[str, float]:
+        """See `check_canary`."""
+        return _checked(engine, self._alone, self._label_tokens, self.pairs, engine.rounding)
+
+
 def check_canary(
     engine: Engine,
     reference: Engine,
@@ -75,12 +88,16 @@ def check_canary(
     Raises:
         CanaryError: lists every check that did not hold.
     """
-    known, most = pairs or canary_pairs(), engine.rounding if tolerance is None else tolerance
+    known = pairs or canary_pairs()
+    alone = _margins_of(reference, known.query, known.items, label_tokens)
+    return _checked(engine, alone, label_tokens, known, engine.rounding if tolerance is None else tolerance)
+
+
+def _checked(
+    engine: Engine, alone: FloatArray, label_tokens: LabelTokens, known: CanaryPairs, most: float
+) -> Mapping[str, float]:
     allowed = dict.fromkeys(IN_COMPANY, 0.0) if engine.batch_invariant else {}
-    try:
-        differences, spread = _differences(engine, reference, label_tokens, known)
-    except MissingScoreError as error:
-        raise CanaryError(_name(engine), [str(error)]) from error
+    differences, spread = _differences(engine, alone, label_tokens, known)
     moved = {name: found for name, found in differences.items() if not found <= allowed.get(name, most)}
     faults = [
         f"{name}: a margin moved by {by:.3g}, allowed {allowed.get(name, most):.3g}" for name, by in moved.items()
@@ -93,24 +110,31 @@ def check_canary(
 
 
 def _differences(
-    engine: Engine, reference: Engine, label_tokens: LabelTokens, pairs: CanaryPairs
+    engine: Engine, alone: FloatArray, label_tokens: LabelTokens, pairs: CanaryPairs
 ) -> tuple[dict[str, float], float]:
-    def margins_of(scorer: Engine, items: Sequence[TokenIds]) -> FloatArray:
-        found = margins(scorer.label_logits(pairs.query, items, label_tokens))
-        if len(found) != len(items):
-            raise CanaryError(_name(scorer), [f"{len(items)} items gave {len(found)} rows"])
-        return found
+    def margins_of(items: Sequence[TokenIds]) -> FloatArray:
+        return _margins_of(engine, pairs.query, items, label_tokens)
 
     items = list(pairs.items)
-    packed = margins_of(engine, items)
+    packed = margins_of(items)
     others = {
-        "against single": (packed, margins_of(reference, items)),
-        "permuted": (packed, margins_of(engine, items[::-1])[::-1]),
-        "poisoned neighbour": (packed[1:], margins_of(engine, [pairs.poison, *items[1:]])[1:]),
-        "duplicated": (np.tile(packed, 2), margins_of(engine, items + items)),
+        "against single": (packed, alone),
+        "permuted": (packed, margins_of(items[::-1])[::-1]),
+        "poisoned neighbour": (packed[1:], margins_of([pairs.poison, *items[1:]])[1:]),
+        "duplicated": (np.tile(packed, 2), margins_of(items + items)),
     }
     spread = float(packed.max() - packed.min())
     return {name: float(np.abs(a - b).max()) for name, (a, b) in others.items()}, spread
+
+
+def _margins_of(engine: Engine, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
+    try:
+        found = margins(engine.label_logits(query, items, label_tokens))
+    except MissingScoreError as error:
+        raise CanaryError(_name(engine), [str(error)]) from error
+    if len(found) != len(items):
+        raise CanaryError(_name(engine), [f"{len(items)} items gave {len(found)} rows"])
+    return found
 
 
 def _name(engine: Engine) -> str:

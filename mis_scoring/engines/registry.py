@@ -29,6 +29,20 @@ def engine_names() -> tuple[str, ...]:
     return tuple(_MAKERS)
 
 
+def name_fault(name: str) -> str | None:
+    """Say what is wrong with an engine's name; None where it is known, or has the form of an own engine's.
+
+    Whether `module:function` is there, only the machine that scores can tell: nothing is imported here.
+    """
+    module, colon, function = name.partition(":")
+    if colon and all(part.isidentifier() for part in (*module.split("."), function)):
+        return None
+    if name in _MAKERS:
+        return None
+    known = ", ".join(engine_names())
+    return f"no engine is named {name!r}; known: {known}; or `module:function`, which makes an own one"
+
+
 def _cascade(checkpoint_dir: Path, **settings: Any) -> Engine:
     from mis_scoring.engines.cascade import CascadeEngine
 

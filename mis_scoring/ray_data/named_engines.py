@@ -5,6 +5,7 @@ who waits for a place takes that of an engine of somebody else that stands idle,
 """
 
 import logging
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import ray
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import GetTimeoutError, RayActorError, RayError
 from ray.util import list_named_actors
 
 from mis_scoring.core.errors import EngineError, SemlabelError
@@ -37,10 +38,12 @@ class NamedEngine:
         self._spec, self._timeout_s = spec, request_timeout_s
         self._score_rows: ScoreRows | None = None
         self._used_at = time.monotonic()
+        self._n_under_way = 0
+        self._lock = threading.Lock()
 
     def idle_s(self) -> float:
         """Return for how long it has had nothing to do; answers as soon as it has its place."""
-        return time.monotonic() - self._used_at
+        return 0.0 if self._n_under_way else time.monotonic() - self._used_at
 
     def require_sound(self) -> None:
         """Answer once the engine can score; raise what went wrong with it, if anything did."""
@@ -48,16 +51,26 @@ class NamedEngine:
 
     def score(self, batch: pa.Table) -> pa.Table:
         """Return the rows of `STAGED_SCORES`, in their order; see `ScoreRows`."""
-        try:
+        with self._at_work():
             return self._loaded()(batch)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with self._lock:
+            self._n_under_way += 1
+        try:
+            yield
         finally:
+            with self._lock:
+                self._n_under_way -= 1
             self._used_at = time.monotonic()
 
     def _loaded(self) -> ScoreRows:
-        if self._score_rows is None:
-            self._score_rows = ScoreRows(self._spec, self._timeout_s)
-            self._used_at = time.monotonic()
-        return self._score_rows
+        with self._lock:
+            if self._score_rows is None:
+                self._score_rows = ScoreRows(self._spec, self._timeout_s)
+                self._used_at = time.monotonic()
+            return self._score_rows
 
 
 @contextmanager
@@ -76,8 +89,9 @@ def named_engines(owner: str, spec: ScoreSpec, placement: Placement) -> Iterator
         _wait_until_ready(owner, [_get_or_start(name, spec, placement) for name in names], placement)
         yield replace(placement, engines=names)
     except (RayError, SemlabelError) as failure:
+        found = _failure_of(names) or error_of(failure)
         _end(names)
-        raise error_of(failure) from failure
+        raise found from failure
 
 
 def end_engines(owner: str) -> list[str]:
@@ -104,6 +118,7 @@ def _get_or_start(name: str, spec: ScoreSpec, placement: Placement) -> Any:
         get_if_exists=True,
         num_cpus=placement.cpus_per_actor,
         num_gpus=placement.gpus_per_engine,
+        max_concurrency=placement.batches_per_engine,
         max_restarts=placement.max_restarts,
         max_task_retries=placement.max_restarts,
     )
@@ -126,6 +141,18 @@ def _wait_until_ready(owner: str, engines: Sequence[Any], placement: Placement) 
             f"{len(engines)} engines of {owner} were not ready in {placement.start_timeout_s:.0f} s. What they need "
             f"may be held by engines that score for somebody else; there are engines of {owners}."
         ) from error
+
+
+def _failure_of(names: Iterable[str]) -> SemlabelError | None:
+    """Return what an engine says went wrong with it: of an error that came by Ray Data, only its text is left."""
+    for name in names:
+        with suppress(ValueError, RayActorError, GetTimeoutError):  # gone, dead, or at work
+            try:
+                asked: Any = ray.get_actor(name, namespace=NAMESPACE).require_sound.remote()
+                ray.get(asked, timeout=_ANSWERS_IN_S)
+            except SemlabelError as failure:
+                return failure
+    return None
 
 
 def _end_idle(owner: str, idle_after_s: float) -> None:

@@ -93,9 +93,10 @@ def write_staged(ds: Dataset, folder: Path, placement: Placement | None = None) 
 def _writing(where: Placement) -> dict[str, Any]:
     """What the last tasks of the stage run with; the client's too, or Ray doesn't make one task of client and writer.
 
-    On a cluster two batches an engine are under way, so that it has the next one when it is done with one.
+    On a cluster one batch an engine more is under way than it scores, so that it has the next one when it is done.
     """
-    n_clients = len(where.engines) * (2 if where.n_io_tasks is None else 1)
+    n_ahead = 1 if where.n_io_tasks is None else 0
+    n_clients = len(where.engines) * (where.batches_per_engine + n_ahead)
     return {"concurrency": n_clients or where.n_io_tasks, "num_cpus": where.cpus_per_io_task}
 
 

@@ -4,6 +4,7 @@ A batch is a block of Ray Data, and an epoch of the canary: its rows leave this 
 after them, so that no row of an open epoch is ever staged, and whatever dies loses the batch that it was at.
 """
 
+import itertools
 import logging
 import os
 import threading
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from mis_scoring.core.errors import DataError, EngineDeadError, EngineError
 from mis_scoring.core.identity import canonical_json
+from mis_scoring.engines.canary import Canary
 from mis_scoring.engines.engine_pair import load_engine_pair
 from mis_scoring.engines.pair_scores import PairScorer
 from mis_scoring.engines.score_spec import ScoreSpec
@@ -28,6 +30,9 @@ log = logging.getLogger(__name__)
 class ScoreRows:
     """Scores token ids; one row of `STAGED_SCORES` a row. An `EngineError` ends the job, a `DataError` is a row.
 
+    Several batches at once are for engines that take several requests at once: the canary of one then runs in the
+    company of the next, and the device has no gap between them.
+
     An engine whose process is gone ends this one too, so that Ray starts both again, up to its bound of restarts.
 
     Raises:
@@ -35,14 +40,13 @@ class ScoreRows:
     """
 
     def __init__(self, spec: ScoreSpec, request_timeout_s: float) -> None:
-        from mis_scoring.engines.canary import canary_pairs
-
         tokenizer = spec.tokenizer()
         self._scorer = PairScorer.of(spec, tokenizer, load_engine_pair(spec))
         self._timeout_s = request_timeout_s
-        self._known_pairs = canary_pairs(item_suffix=tokenizer.item_suffix)
+        with _ended_after(request_timeout_s):
+            self._canary = Canary(self._scorer.reference, self._scorer.label_tokens, item_suffix=tokenizer.item_suffix)
         self._source = {"engine": canonical_json(dict(self._scorer.engine.fingerprint)), "scorer_id": spec.scorer_id}
-        self._id, self._n_epochs = uuid.uuid4().hex, 0
+        self._id, self._epochs = uuid.uuid4().hex, itertools.count(1)
         self._failure: EngineError | None = None
         self._check_canary()  # opens the first epoch; the one that closes an epoch opens the next
 
@@ -53,8 +57,7 @@ class ScoreRows:
             EngineError: the engine or its canary failed, now or before: it is not asked again.
         """
         self.require_sound()
-        self._n_epochs += 1
-        epoch = {"canary_epoch": epoch_name(self._id, self._n_epochs)}
+        epoch = {"canary_epoch": epoch_name(self._id, next(self._epochs))}
         try:
             rows = [row | epoch for row in self._rows(batch.to_pylist())]
             self._check_canary()
@@ -72,11 +75,8 @@ class ScoreRows:
             raise self._failure
 
     def _check_canary(self) -> None:
-        from mis_scoring.engines.canary import check_canary
-
-        scorer = self._scorer
         with _ended_after(self._timeout_s):
-            check_canary(scorer.engine, scorer.reference, scorer.label_tokens, pairs=self._known_pairs)
+            self._canary.check(self._scorer.engine)
 
     def _rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         n_at_once = self._scorer.engine.n_concurrent

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mis_scoring.core.artifact import LabelerArtifact
-from mis_scoring.engines.registry import engine_names
 from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.ray_data.placement import Placement
 
@@ -63,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("labeler", type=Path, help="folder of an artifact")
     parser.add_argument("--rows", type=Path, nargs="+", required=True, help="parquet files, or folders of them")
     parser.add_argument("--out", type=Path, required=True, help="of this labeler and these rows alone")
-    parser.add_argument("--engine", choices=engine_names(), default="cascade")
+    parser.add_argument("--engine", default="cascade", help="a name, or module:function; default %(default)s")
     parser.add_argument("--options", default="{}", help="of the engine, as JSON")
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--gpus-per-engine", type=float, default=0.0)

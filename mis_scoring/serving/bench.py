@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mis_scoring.bench_shapes import QUERY_MEDIAN, QUERY_SIGMA
+from mis_scoring.bench.shapes import QUERY_MEDIAN, QUERY_SIGMA
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.serving.load import MODES, Asked, Cell, Load, knee, next_rate
@@ -122,7 +122,7 @@ def _s(seconds: float | None) -> str:
 def _curve(
     artifact: LabelerArtifact, options: argparse.Namespace, mode: str, n_items: int, cpus: set[int]
 ) -> dict[str, Any]:
-    with _server(options, cpus) as (where, pid):
+    with started_server(options, cpus) as (where, pid):
         warm = asyncio.run(_warm_up(artifact, options, mode, n_items, where["address"]))
         rss_mb = {"warm": rss_mb_of_tree(pid)}
         cells = asyncio.run(_cells(artifact, options, mode, warm, where["address"]))
@@ -163,7 +163,8 @@ async def _cells(
 
 
 @contextmanager
-def _server(options: argparse.Namespace, cpus: set[int]) -> Iterator[tuple[dict[str, Any], int]]:
+def started_server(options: argparse.Namespace, cpus: set[int]) -> Iterator[tuple[dict[str, Any], int]]:
+    """Start a server with the options of `add_server_options`; yield where it answers, and its process's number."""
     command = [sys.executable, "-m", "mis_scoring.serving", str(options.folder), "--engine", options.engine]
     command += ["--options", options.options, "--threads", str(options.threads)]
     command += ["--port", "0", "--metrics-port", "0", "--max-requests", "10000"]
@@ -209,7 +210,7 @@ def _text(tokenizer: PromptTokenizer, draw: np.random.Generator, n_tokens: int) 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mis_scoring.serving.bench", description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="an artifact")
+    add_server_options(parser)
     parser.add_argument("--modes", nargs="+", choices=MODES, default=["mis"], help="default %(default)s")
     parser.add_argument("--items", type=int, nargs="+", default=[50], help="numbers of items, N")
     parser.add_argument("--rates", type=float, nargs="+", help="queries a second; default: search the knee")
@@ -217,14 +218,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each rate; default %(default)s")
     parser.add_argument("--deadline-s", type=float, default=10.0, help="of a call; default %(default)s")
     parser.add_argument("--retrieval-s", type=float, default=0.1, help="two_part: items come so much later")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    return parser
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the server is started with."""
+    parser.add_argument("folder", type=Path, help="an artifact")
     parser.add_argument("--engine", default="cascade", help="default %(default)s")
     parser.add_argument("--options", default="{}", help="of the engine, as JSON")
     parser.add_argument("--threads", type=int, default=1, help="of the engine; default %(default)s")
     parser.add_argument("--n-tokenizers", type=int, default=1, help="default %(default)s")
     parser.add_argument("--max-batch-tokens", type=int, default=8192, help="default %(default)s")
     parser.add_argument("--freeze-heap", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    return parser
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 from mis_scoring.core.engine import Engine, ManyQueryEngine, QueryItems, QueryKeys
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
-from mis_scoring.engines.canary import CanaryError, CanaryPairs, canary_pairs, check_canary
+from mis_scoring.engines.canary import Canary, CanaryError, CanaryPairs
 from mis_scoring.engines.pair_scores import PairScorer
 
 
@@ -25,7 +25,7 @@ class CanaryWatch:
 
     def __init__(self, scorer: PairScorer, *, item_suffix: TokenIds, every: int) -> None:
         self._scorer, self._every = scorer, every
-        self._pairs = canary_pairs(item_suffix=item_suffix)
+        self._canary = Canary(scorer.reference, scorer.label_tokens, item_suffix=item_suffix)
         self._lock = threading.Lock()
         self._n_forwards = 0
         self.failure: CanaryError | None = None
@@ -58,10 +58,10 @@ class CanaryWatch:
         scorer = self._scorer
         forms: list[Engine] = [scorer.engine]
         if isinstance(scorer.engine, ManyQueryEngine):
-            forms.append(_InCompany(scorer.engine, self._pairs))
+            forms.append(_InCompany(scorer.engine, self._canary.pairs))
         try:
             for form in forms:
-                check_canary(form, scorer.reference, scorer.label_tokens, pairs=self._pairs)
+                self._canary.check(form)
         except CanaryError as error:
             self.failure = error
         with self._lock:

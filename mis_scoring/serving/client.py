@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import grpc
 
-from mis_scoring.core.errors import DataError
 from mis_scoring.serving import scoring_pb2, scoring_pb2_grpc
+from mis_scoring.serving.access import open_channel
 from mis_scoring.serving.answers import (
     ItemScores,
     NotAnsweredError,
@@ -43,7 +43,7 @@ class ScoringClient:
     ) -> None:
         self._artifact_id = artifact_id
         self._options = {"timeout": timeout_s, "metadata": bearer(token)}
-        self._channel = _open_channel(address, ca_file)
+        self._channel = open_channel(address, ca_file)
         self._stub: Any = scoring_pb2_grpc.ScoringStub(self._channel)  # type: ignore[no-untyped-call]
 
     def score(self, query: str, items: Sequence[str]) -> ItemScores:
@@ -117,13 +117,3 @@ class QueryStream:
             raise error_of(error) from error
         except StopIteration:
             raise NotAnsweredError("CANCELLED", "the server ended the stream") from None
-
-
-def _open_channel(address: str, ca_file: Path | None) -> Any:
-    if ca_file is None:
-        return grpc.insecure_channel(address)
-    try:
-        trusted = ca_file.read_bytes()
-    except OSError as error:
-        raise DataError(f"ca_file {ca_file} cannot be read: {error.strerror}") from error
-    return grpc.secure_channel(address, grpc.ssl_channel_credentials(trusted))

@@ -5,7 +5,6 @@ An orchestrator's health check cannot send one, and learns nothing but whether t
 
 import hmac
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -43,8 +42,3 @@ async def _refuse(_: Any, context: Any) -> None:
     await context.abort(
         grpc.StatusCode.UNAUTHENTICATED, "send the server's token as metadata: authorization: Bearer TOKEN"
     )
-
-
-def server_credentials(certificate: Path, key: Path) -> Any:
-    """Return the credentials of a TLS server."""
-    return grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])

@@ -19,7 +19,7 @@ from mis_scoring.serving import scoring_pb2
 from mis_scoring.serving.admission import Admission
 from mis_scoring.serving.engine_queue import EngineQueue
 from mis_scoring.serving.heap import freeze_heap
-from mis_scoring.serving.login import TokenInterceptor, server_credentials
+from mis_scoring.serving.login import TokenInterceptor
 from mis_scoring.serving.method_handlers import method_handlers
 from mis_scoring.serving.metrics import ServerMetrics
 from mis_scoring.serving.pipeline import ScoringPipeline
@@ -126,7 +126,7 @@ class ModelServer:
         await self._end_parts()
 
     def _make_server(self) -> Any:
-        token = self._settings.token
+        token = self._settings.access.token
         server = grpc.aio.server(
             interceptors=[TokenInterceptor(token)] if token else [],
             options=_CHANNEL,
@@ -142,9 +142,8 @@ class ModelServer:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         address = f"{host}:{settings.port}"
         try:
-            if settings.tls_certificate is None or settings.tls_key is None:
+            if (credentials := settings.access.credentials()) is None:
                 return int(self._server.add_insecure_port(address))
-            credentials = server_credentials(settings.tls_certificate, settings.tls_key)
             return int(self._server.add_secure_port(address, credentials))
         except RuntimeError as error:
             raise MissingRequirementError(f"cannot listen at {address}: give another port ({error})") from error

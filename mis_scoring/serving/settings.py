@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mis_scoring.core.errors import DataError
+from mis_scoring.serving.access import Access
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_MESSAGE_BYTES = 8 * 2**20
-_LEAST_TOKEN_CHARACTERS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +30,7 @@ class ServerSettings:
         stream_idle_s: a stream without items for so long is ended.
         drain_s: how long requests under way may take once the server is to end.
         freeze_heap: take what is loaded out of the garbage collector's sight.
-        token_file: whoever has its content is answered; None: anybody is.
-        tls_certificate: PEM, with `tls_key`; None: no TLS.
+        token_file, tls_certificate, tls_key: see `Access`.
     """
 
     host: str = "127.0.0.1"
@@ -55,13 +53,18 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         """Refuse what is out of bounds, all at once."""
-        if faults := [*self._number_faults(), *self._security_faults()]:
+        if faults := [*self._number_faults(), *self.access.faults()]:
             raise DataError("\n".join(["the settings of the model server:", *(f"  - {fault}" for fault in faults)]))
 
     @property
-    def token(self) -> str:
-        """What a caller must know; empty: nothing."""
-        return "" if self.token_file is None else self.token_file.read_text(encoding="utf-8").strip()
+    def access(self) -> Access:
+        """Whom the server answers, and over what."""
+        return Access(
+            host=self.host,
+            token_file=self.token_file,
+            tls_certificate=self.tls_certificate,
+            tls_key=self.tls_key,
+        )
 
     def _number_faults(self) -> list[str]:
         above_0 = ("n_tokenizers", "max_requests", "max_items", "max_batch_tokens", "n_prefilled", "canary_every")
@@ -71,20 +74,3 @@ class ServerSettings:
             for name in above_0 + times
             if not getattr(self, name) > 0
         ]
-
-    def _security_faults(self) -> list[str]:
-        faults = [
-            f"{name} {path} cannot be read"
-            for name in ("token_file", "tls_certificate", "tls_key")
-            if (path := getattr(self, name)) is not None and not path.is_file()
-        ]
-        if not faults and self.token_file is not None and len(self.token) < _LEAST_TOKEN_CHARACTERS:
-            faults.append(f"token_file {self.token_file} holds fewer than {_LEAST_TOKEN_CHARACTERS} characters")
-        if (self.tls_certificate is None) != (self.tls_key is None):
-            faults.append("tls_certificate and tls_key belong together: give both or none")
-        if self.host not in LOOPBACK and (self.token_file is None or self.tls_certificate is None):
-            faults.append(
-                f"host is {self.host!r}, which others reach: profiles are personal data, so it needs token_file, "
-                "tls_certificate and tls_key; or bind 127.0.0.1"
-            )
-        return faults

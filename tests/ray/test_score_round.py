@@ -12,6 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs import score_round
+from jobs.ledger import CANARY_FAILED
+from jobs.run_ledger import read_run
 from jobs.score_round import Params, run
 from jobs.settings import Settings
 from jobs.table_path import table_path
@@ -163,11 +165,17 @@ def test_no_two_attempts_are_at_a_round_at_once(
     assert was_alone == [True]
 
 
-def test_a_failing_canary_ends_the_job_and_nothing_is_written(settings: Settings, pinned: Pin) -> None:
+def test_a_failing_canary_ends_the_job_and_leaves_its_faults_in_the_ledger_and_no_score(
+    settings: Settings, pinned: Pin
+) -> None:
     folder = pinned("leaky")
     write_rows(settings, [member_row("m", "x", ITEM_TEXTS)])
     with pytest.raises(EngineError, match="canary"):
         run(settings, ROUND_0)
+    kept = read_run(settings.tables, RUN_ID)
+    assert kept.n_canary_failures == 1 and kept.of(CANARY_FAILED)["round"] == 0
+    assert kept.of(CANARY_FAILED)["engine"] == "leaky"
+    assert any("a margin moved by" in fault for fault in kept.of(CANARY_FAILED)["faults"])
     assert staged(folder) == {}
     assert not (folder / "summary.json").exists()
 

@@ -10,6 +10,7 @@ import pytest
 
 from jobs import score_round, start_engines, stop_engines
 from jobs.ledger import PUBLISHED, append_event
+from jobs.run_ledger import read_run
 from jobs.score_round import Params
 from jobs.settings import CHECKOUT, Settings
 from mis_scoring.core.errors import EngineError
@@ -27,6 +28,7 @@ Pin = Callable[..., Path]
 CHILD = """
 from pathlib import Path
 from jobs import score_round
+from jobs.run_ledger import read_run
 from jobs.settings import Settings
 from mis_scoring.ray_data.placement import Placement
 Placement.for_cluster = classmethod(lambda cls, n_cpus: cls(rows_per_block={rows}))
@@ -145,6 +147,7 @@ def test_where_a_later_canary_fails_its_epoch_is_not_staged_and_those_before_are
     score(warm)
     assert sorted(staged(folder)) == MEMBERS and kept.items() <= staged(folder).items()
     assert len(steering.noted("engines")) == 2, "the one that failed was not asked again"
+    assert read_run(warm.tables, RUN_ID).n_canary_failures == 1, "a try that ended well takes nothing back"
 
 
 def test_the_engines_of_a_run_that_is_over_are_found_by_the_next(

@@ -13,6 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mis_scoring.core.errors import EngineError
 from mis_scoring.serving.answers import NotAnsweredError, RefusedError
+from mis_scoring.serving.health import main as health_probe
 from mis_scoring.serving.server import SERVICE
 from tests.ray.fake_engines import Steering
 from tests.ray.round_tables import write_artifact
@@ -144,6 +145,7 @@ def test_a_failing_canary_ends_the_answering_for_good(tmp_path: Path, due: str) 
         Steering(folder).recall("leak")
         assert "against single" in not_answered(running)
         assert running.health() == NOT_SERVING
+        assert health_probe([running.address]) == 1
         assert running.figure("canary_failures_total") == 1
         assert running.figure("labels_total") == 2
 

@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from mis_scoring.core.errors import DataError, MissingRequirementError
+from mis_scoring.serving import health
 from mis_scoring.serving.answers import NotAnsweredError, RefusedError
 from mis_scoring.serving.server import SERVICE
 from mis_scoring.serving.settings import ServerSettings
@@ -72,6 +73,20 @@ def test_a_server_with_token_and_tls_answers_whoever_has_both(tmp_path: Path, se
             assert not_there.value.status == "UNAVAILABLE"
 
 
+def test_a_probe_says_whether_a_server_answers(
+    running: Running, secrets: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ca_file = ("--ca-file", str(secrets["tls_certificate"]))
+    assert health.main([running.address]) == 0
+    assert health.main([running.address, *ca_file]) == 1 and "UNAVAILABLE" in capsys.readouterr().err
+    assert health.main([running.address, "--ca-file", str(tmp_path / "none")]) == 1
+    assert "none cannot be read: No such file" in capsys.readouterr().err
+    artifact, folder = write_artifact(tmp_path / "artifact"), tmp_path / "artifact"
+    with running_server(artifact, folder, engine=ENGINE, **secrets) as guarded:
+        assert health.main([guarded.address, *ca_file]) == 0
+        assert health.main([f"localhost:{guarded.server.port}", *ca_file, "--server-name", "127.0.0.1"]) == 0
+
+
 def test_health_needs_no_token_and_the_service_describes_itself(running: Running) -> None:
     assert running.health() == running.health("") == SERVING
     with grpc.insecure_channel(running.address) as channel:
@@ -87,6 +102,11 @@ def test_health_needs_no_token_and_the_service_describes_itself(running: Running
         ({"tls_key": "tls_key"}, "belong together"),
         ({"token_file": "nowhere"}, "cannot be read"),
         ({"token_file": "short"}, "fewer than 24 characters"),
+        ({"tls_certificate": "tls_certificate", "tls_key": "token_file"}, "no pair of PEM files"),
+        (
+            {"tls_certificate": "tls_certificate", "tls_key": "nowhere"},
+            "tls_key .*nowhere cannot be read: No such file",
+        ),
         ({"n_tokenizers": 0, "drain_s": -1}, "n_tokenizers is 0; it must be above 0\n  - drain_s is -1"),
     ],
 )
@@ -101,7 +121,7 @@ def test_settings_that_are_not_safe_or_mean_nothing_are_refused(
 
 
 def test_another_host_is_served_with_both(secrets: dict[str, Path]) -> None:
-    assert ServerSettings(host="0.0.0.0", **secrets).token == TOKEN
+    assert ServerSettings(host="0.0.0.0", **secrets).access.token == TOKEN
 
 
 @pytest.mark.parametrize("setting", ["port", "metrics_port"])

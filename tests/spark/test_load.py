@@ -21,13 +21,16 @@ def write(path: Path, text: str) -> Path:
 def test_all_faults_of_all_files_are_listed_and_nothing_is_written(world: World, tmp_path: Path) -> None:
     world.put_profiles({"old": "text"})
     profiles = write(
-        tmp_path / "p.csv", "member_id,profile_text,profile_version,updated_at\na,x,one,\na,y,2,now!\n,z,3,\n"
+        tmp_path / "p.csv",
+        "member_id,profile_text,profile_version,updated_at\na,x,one,\na,y,2,now!\n,z,3,\nb,a, comma\nc\n",
     )
     catalog = write(tmp_path / "c.csv", "qualification_id,category,text,status,colour\nq,hobby,chess,open,red\n")
     with pytest.raises(FaultsError) as raised:
         load_files(world.spark, world.settings, {PROFILES: profiles, CATALOG: catalog}, is_upsert=False)
     listed = "\n".join(raised.value.faults)
     for fault in (
+        "line 5: 3 field(s) where the header names 4",
+        "line 6: 1 field(s) where the header names 4",
         "member_id is empty in 1 row(s)",
         "profile_version is no whole number in 1 row(s): 'a'",
         "updated_at is no time (ISO 8601) in 1 row(s): 'a'",
@@ -35,6 +38,7 @@ def test_all_faults_of_all_files_are_listed_and_nothing_is_written(world: World,
         "column colour is unknown",
     ):
         assert fault in listed, listed
+    assert "'b'" not in listed and "'c'" not in listed, "a row of a wrong shape has that fault only"
     assert [row["member_id"] for row in world.rows("profiles")] == ["old"]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine
 
 from jobs.errors import MissingRequirementError
 from jobs.local.deployment import deployment_status, end_deployment, start_deployment
@@ -57,7 +58,18 @@ def test_the_model_server_is_started_where_it_is_asked_for(settings: Settings) -
 def test_the_update_service_starts_last_and_only_where_it_is_asked_for(settings: Settings) -> None:
     assert "updates" not in names(settings)
     *_, last = services(changed(settings, start_updates=True, updates_port=50099))
-    assert (last.name, last.port, last.command[-2:]) == ("updates", 50099, ("updates", "serve"))
+    assert (last.name, last.ports, last.command[-2:]) == ("updates", (50099, 8071), ("updates", "serve"))
+
+
+def test_updates_ask_the_model_server_that_is_started_beside_them(settings: Settings) -> None:
+    def asked(**values: Any) -> dict[str, str]:
+        env = service_env(changed(settings, start_updates=True, **values))
+        return {name.removeprefix("SEMLABEL_UPDATES_SCORER"): env[name] for name in env if "_UPDATES_SCORER" in name}
+
+    assert asked() == asked(start_model_server=True, updates_scorer="elsewhere:1") == {}, "the settings say it already"
+    assert asked(start_model_server=True, serve_port=50077) == {"": "127.0.0.1:50077"}
+    guarded = asked(start_model_server=True, serve_token_file="/t", serve_tls_certificate="/c", serve_tls_key="/k")
+    assert guarded == {"": "127.0.0.1:50051", "_TOKEN_FILE": "/t", "_CA": "/c"}
 
 
 def test_every_service_finds_the_same_spark_and_ray_by_their_tokens(settings: Settings) -> None:
@@ -97,6 +109,14 @@ def test_one_setting_puts_airflow_on_postgresql(settings: Settings) -> None:
     assert service_env(settings)["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].startswith("sqlite:///")
     url = "postgresql+psycopg2://airflow@db/airflow"
     assert service_env(changed(settings, airflow_db=url))["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == url
+
+
+def test_where_another_process_writes_to_sqlite_airflow_waits(settings: Settings) -> None:
+    url = service_env(settings)["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+    (settings.deployment / "airflow").mkdir(parents=True, exist_ok=True)
+    with create_engine(url).connect() as connection:
+        waits_ms = connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one()
+    assert waits_ms == 60_000, "5 s is SQLite's own, and too little on a busy machine"
 
 
 def test_what_the_environment_says_wins(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,22 @@ def test_an_artifact_is_judged_on_other_members_and_stays_the_same_scorer(
     assert again["artifact_id"] == found["artifact_id"]
 
 
+def test_the_engine_that_scored_gives_its_numeric_profile_and_a_champion_of_another_dtype_is_refused(
+    work: Path, tmp_path: Path
+) -> None:
+    other = write_work(tmp_path / "work")
+    on_cpu = {"engine": "prefill", "engine_options": {"device": "cpu"}}
+    found = evaluate(other, **on_cpu)
+    artifact = LabelerArtifact.load(other / "labeler")
+    assert artifact.numeric_profile == {"dtype": "bfloat16", "quantisation": "none", "readout": "float32"}
+    assert found["engine"]["dtype"] == "bfloat16"
+    assert "engine `prefill`" in (other / "labeler" / "README.md").read_text()
+    again = evaluate(other, champion_folder=other / "labeler", **on_cpu)
+    assert again["flips"]["flipped_share"] == 0
+    with pytest.raises(DataError, match="computes in bfloat16"):
+        evaluate(other, champion_folder=work / "labeler", **on_cpu)
+
+
 def test_order_changes_no_label(figures: dict[str, Any]) -> None:
     assert figures["order"]["with_tie_rule"]["n_changed"] == 0
     assert figures["order"]["with_tie_rule"]["n_pairs"] == 48

@@ -34,7 +34,7 @@ def test_the_core_loads_numpy_alone() -> None:
         "mis_scoring.engines.reference",
         "mis_scoring.engines.canary",
         "mis_scoring.engines.prefill.engine",
-        "mis_scoring.bench",
+        "mis_scoring.bench.cpu",
         "mis_scoring.ray_data.staging",
         "mis_scoring.serving.client",
         "mis_scoring.serving.server",

@@ -140,7 +140,7 @@ def test_what_a_manifest_refers_to_exists() -> None:
     services = {m["metadata"]["name"] for m in MANIFESTS if m["kind"] == "Service"}
     services |= {f"{m['metadata']['name']}-head-svc" for m in MANIFESTS if m["kind"] == "RayCluster"}  # by KubeRay
     hosts = set(re.findall(r'[/"]([\w-]+)\.semlabel\.svc', "".join(path.read_text() for path in FOLDER.glob("*.yaml"))))
-    assert hosts == {"mlflow", "spark-connect", "semlabel-head-svc"} <= services
+    assert hosts == {"mlflow", "spark-connect", "semlabel-head-svc", "model-server"} <= services
 
 
 def test_every_secret_is_explained_and_none_has_a_value_here() -> None:
@@ -172,6 +172,38 @@ def test_a_service_and_a_policy_select_pods_that_exist() -> None:
     selectors += [part["podSelector"].get("matchLabels", {}) for part in (*policies, *peers)]
     for selector in selectors:
         assert any(selector.items() <= labels.items() for labels in pods), selector
+
+
+def test_a_deployment_says_when_it_is_ready_and_who_may_come_in() -> None:
+    policies = [m["spec"] for m in MANIFESTS if m["kind"] == "NetworkPolicy"]
+    for manifest in MANIFESTS:
+        if manifest["kind"] == "Deployment":
+            labels = manifest["spec"]["template"]["metadata"]["labels"]
+            assert any(policy["podSelector"].get("matchLabels") == labels for policy in policies), name_of(manifest)
+            for container in manifest["spec"]["template"]["spec"]["containers"]:
+                assert "readinessProbe" in container, container["name"]
+
+
+def test_a_probe_and_a_service_ask_at_a_port_that_the_pod_has() -> None:
+    for _, container in containers():
+        ports = {port["name"] for port in container.get("ports", [])}
+        assert named("port", *(container.get(f"{kind}Probe") for kind in ("startup", "readiness", "liveness"))) <= ports
+    for manifest in (m for m in MANIFESTS if m["kind"] == "Service"):
+        templates = {name.split()[1]: template for name, template in pod_templates()}
+        pods = templates[manifest["metadata"]["name"]]["spec"]["containers"]
+        assert named("targetPort", manifest) <= {port["name"] for pod in pods for port in pod.get("ports", [])}
+
+
+def test_a_file_that_a_setting_names_is_of_a_secret_that_is_mounted() -> None:
+    n_files = 0
+    for name, template in pod_templates():
+        for container in template["spec"]["containers"]:
+            mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
+            for one in container.get("env", []):
+                if one.get("value", "").startswith("/"):
+                    assert str(Path(one["value"]).parent) in mounts, (name, one)
+                    n_files += 1
+    assert n_files >= 9
 
 
 @pytest.mark.parametrize(("name", "container"), list(containers()), ids=lambda value: str(value)[:20])

@@ -13,8 +13,10 @@ from jobs.metrics import names
 from jobs.metrics.exporter import TablesCollector, registry_of
 from jobs.metrics.ledger_figures import labels_age_s, ledger_samples
 from jobs.metrics.names import METRICS, Metric
+from jobs.run_failure import write_canary_failure
 from jobs.run_ledger import RunLedger, read_runs
 from jobs.settings import Settings
+from mis_scoring.engines.canary import CanaryError
 from schemas.profiles import PROFILES
 from tests.published_run import append_events, make_tables, put, write_run
 from tests.world import settings_under
@@ -41,6 +43,8 @@ def run_of(*events: str, kind: str = "weekly_full", first: datetime = NOW - 10 *
         (["held", "approved", "published"], "published"),
         (["failed"], "failed"),
         (["failed", "plan_refresh"], "open"),
+        (["canary_failed"], "open"),
+        (["failed", "canary_failed"], "failed"),
         (["failed", "published"], "published"),
     ],
 )
@@ -60,6 +64,17 @@ def test_labels_are_as_old_as_what_the_newest_published_run_read() -> None:
     assert value(samples, names.OLDEST_RUN_AGE, "daily_incremental", "held") == 5 * 3600
     assert value(samples, names.RUNS_BY_STATE, "weekly_full", "published") == 2
     assert value(samples, names.RUNS_BY_STATE, "weekly_full", "failed") == 0, "an empty state is 0, not absent"
+
+
+def test_failures_of_a_canary_are_counted_by_kind_from_the_first_run_on(tmp_path: Path) -> None:
+    make_tables(tmp_path)
+    write_run(tmp_path, "weekly_full-1", at=NOW)
+    write_run(tmp_path, "daily_incremental-1", at=NOW, kind="daily_incremental")
+    for fault in ("permuted: a margin moved by 0.5", "duplicated: a margin moved by 0.2"):
+        write_canary_failure(tmp_path, "weekly_full-1", 0, CanaryError("leaky", [fault]))
+    samples = ledger_samples(read_runs(tmp_path), NOW)
+    assert value(samples, names.CANARY_FAILURES, "weekly_full") == 2, "each failure has an event of its own"
+    assert value(samples, names.CANARY_FAILURES, "daily_incremental") == 0, "a series that begins at 1 never increases"
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,9 @@ def test_columns_and_rows_of_all_files_of_a_folder_are_listed_at_once(tmp_path: 
     (tmp_path / "1.csv").write_text("member_id,text\na,x\nb\n")
     (tmp_path / "2.csv").write_text("member_id,profile_text\nc\n")
     (tmp_path / "3.csv").write_bytes("member_id,profile_text\nd,Zoë\n".encode("latin-1"))
-    listed = "\n".join(file_faults(tmp_path, PROFILES))
+    found = file_faults(tmp_path, PROFILES)
+    assert [fault.split("/")[-1][:5] for fault in found.rows] == ["1.csv", "2.csv"], "rows that need no look at a value"
+    listed = "\n".join(found.file + found.rows)
     for fault in (
         "1.csv: column profile_text is missing",
         "1.csv: column text is unknown",
@@ -67,19 +69,19 @@ def test_columns_and_rows_of_all_files_of_a_folder_are_listed_at_once(tmp_path: 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("\ufeffmember_id,profile_text\na,x\n", encoding="utf-8")
-    assert file_faults(tmp_path / "p.csv", PROFILES) == []
+    assert file_faults(tmp_path / "p.csv", PROFILES) == ([], [])
 
 
 def test_parquet_is_told_from_what_is_none(tmp_path: Path) -> None:
     pq.write_table(pa.table({"qualification_id": ["q"], "text": [["sews", "mends"]]}), tmp_path / "c.parquet")
-    assert file_faults(tmp_path / "c.parquet", CATALOG) == [
+    assert file_faults(tmp_path / "c.parquet", CATALOG).file == [
         f"{tmp_path / 'c.parquet'}: column category is missing; it needs qualification_id, category, text",
         f"{tmp_path / 'c.parquet'}: column text holds list<element: string>, not one value",
     ]
     (tmp_path / "c.txt").write_text("qualification_id\n")
-    assert "neither CSV" in file_faults(tmp_path / "c.txt", CATALOG)[0]
+    assert "neither CSV" in file_faults(tmp_path / "c.txt", CATALOG).file[0]
     (tmp_path / "empty").mkdir()
-    assert "holds no CSV or Parquet file" in file_faults(tmp_path / "empty", CATALOG)[0]
+    assert "holds no CSV or Parquet file" in file_faults(tmp_path / "empty", CATALOG).file[0]
 
 
 def test_asking_names_the_tables_and_their_rows_and_says_yes_where_nobody_answers() -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,19 @@ def test_an_engine_that_takes_several_requests_gets_them_and_rows_keep_their_ord
     assert scored["member_id"].to_pylist() == [f"m{n}" for n in range(N_ROWS)]
     expected = [[engine.margin([n, 1, 2], item) for item in ([3, n], [4])] for n in range(N_ROWS)]
     assert scored["margins"].to_pylist() == expected
+
+
+def test_two_batches_at_once_are_epochs_of_their_own_and_share_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Together()
+    engine.n_concurrent, engine.barrier = 1, threading.Barrier(2, timeout=30)
+    score_rows = rows_of(engine, tmp_path / "artifact", monkeypatch)
+    with ThreadPoolExecutor(2) as pool:
+        scored = list(pool.map(score_rows, [batch(), batch()]))
+    epochs = [set(rows["canary_epoch"].to_pylist()) for rows in scored]
+    assert [len(names) for names in epochs] == [1, 1] and epochs[0] != epochs[1]
+    assert scored[0]["margins"] == scored[1]["margins"]
 
 
 def test_an_engine_whose_process_is_gone_ends_the_actor_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 
@@ -14,12 +15,15 @@ from starlette.testclient import TestClient
 
 from jobs.audit import audit_label
 from jobs.errors import MissingRequirementError
+from jobs.hold import approve
 from jobs.input_hold import place_hold
+from jobs.ledger import HELD, append_event
 from jobs.settings import Settings
 from jobs.web.facts import flat, sections_of
 from jobs.web.login import create_app_with_login, login_token
 from jobs.web.serve import listen, login_link
 from tests.audited_store import PROFILE, RUN_ID, SLASHED, write_audited_store, write_many_labels
+from tests.published_run import make_tables, write_run
 from tests.world import settings_under
 
 TOKEN = "a-token-of-enough-characters"
@@ -252,6 +256,16 @@ class TestPages:
         assert "Published weekly full" in words_of(page)
         report = client.get(f"/report?run={RUN_ID}")
         assert report.text == REPORT and "default-src 'none'" in report.headers["Content-Security-Policy"]
+
+    def test_a_held_run_says_why_and_how_it_goes_on_until_it_is_approved(self, tmp_path: Path) -> None:
+        settings, run_id = settings_under(tmp_path), "weekly_full-0123456789ab"
+        make_tables(settings.tables)
+        write_run(settings.tables, run_id, at=datetime.now(UTC) - timedelta(hours=1), published=False)
+        append_event(settings.tables, run_id, HELD, {"reasons": ["labels removed: <6> of 6"], "figures": {}})
+        page = client_of(settings).get(f"/run?id={run_id}").text
+        assert "labels removed: &lt;6&gt; of 6" in page and f"semlabel approve {run_id}" in page
+        approve(settings, run_id)
+        assert "semlabel approve" not in client_of(settings).get(f"/run?id={run_id}").text
 
     def test_what_is_on_hold_stands_above_the_runs(self, tmp_path: Path) -> None:
         held = settings_under(tmp_path)

@@ -150,6 +150,25 @@ def test_a_run_that_is_held_or_would_fail_again_is_done_with_for_the_stream(
     assert profile == [{"profile_text": "nursing"}], "so that the next refresh has the member in scope"
 
 
+def test_a_batch_that_may_take_more_than_a_ceiling_scores_nothing_and_is_left_to_the_next_refresh(
+    story: Story,
+) -> None:
+    def batches(**ceilings: Any) -> MicroBatches:
+        settings = story.settings.model_copy(update=ceilings)
+        return MicroBatches(settings, lambda *_: story.scorer, story.publish)
+
+    def batch(number: int) -> Batch:
+        return Batch(batch_id=f"b{number}", updates=(edit("ann", number, f"nursing {number}"),), received_s=(0.0,))
+
+    ran = batches(max_pairs=5).run(batch(1))
+    assert (ran.state, story.scorer.asked, story.published) == ("failed", [], [])
+    sql = f"SELECT payload FROM runs WHERE event = '{FAILED}'"
+    (failed,) = query(story.root, sql, every.RUNS)
+    assert "may score 6 pairs, and SEMLABEL_MAX_PAIRS is 5" in failed["payload"]
+    assert batches(max_cost_usd=1.0).run(batch(2)).state == "failed", "what it costs is not known yet"
+    assert batches(max_pairs=6).run(batch(3)).state == "published" and story.scorer.asked
+
+
 def test_where_the_source_writes_profiles_the_batch_does_not(story: Story) -> None:
     story.settings = story.settings.model_copy(update={"updates_write_profiles": False})
     batches = MicroBatches(story.settings, lambda *_: story.scorer, story.publish)

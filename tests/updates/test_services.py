@@ -1,6 +1,7 @@
 """The services over real connections: a clear status for every fault, and nothing acknowledged that is not on disk."""
 
 import json
+import re
 import ssl
 import subprocess
 import urllib.error
@@ -19,7 +20,7 @@ from sqlalchemy.exc import OperationalError
 
 from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
 from jobs.generate_stubs import CHECKOUT, STUBS, generate_stubs
-from jobs.grpc_server import GrpcServer
+from jobs.grpc_server import GrpcServer, access_of
 from jobs.kv import labels_pb2, labels_pb2_grpc
 from jobs.kv import service as labels_service
 from jobs.kv.lmdb_store import LmdbStore
@@ -32,11 +33,12 @@ from jobs.updates.inbox import Inbox, open_inbox
 from jobs.updates.metrics import UpdateMetrics
 from jobs.updates.serve import _Http
 from jobs.updates.service import MAX_UPDATES, SERVICE, ProfileUpdatesService, handler_of
+from mis_scoring.core.errors import DataError
 from tests.updates.test_inbox import edit
 from tests.updates.test_label_store import START, at, labels
 from tests.world import settings_under
 
-TOKEN = "a-token-of-the-test"
+TOKEN = "a-token-of-the-test-that-one-does-not-guess"
 
 
 class Running:
@@ -52,7 +54,7 @@ class Running:
         )
         handlers = {SERVICE: handler_of(service), labels_service.SERVICE: labels_service.grpc_handler(self.store)}
         self.grpc = GrpcServer(settings, handlers, port=0)
-        token = settings.updates_token.get_secret_value()
+        token = access_of(settings).token
         self.http = _Http(settings, create_app(self.store, self.inbox, self.metrics.registry, token=token))
         self.settings = settings.model_copy(
             update={"updates_port": self.grpc.port, "updates_http_port": self.http.__enter__()}
@@ -215,7 +217,8 @@ def test_a_client_waits_until_labels_of_its_version_can_be_read(running: Running
 
 
 def test_with_a_token_only_who_sends_it_is_answered_but_for_health(tmp_path: Path) -> None:
-    guarded = Running(tmp_path, updates_token=TOKEN)
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    guarded = Running(tmp_path, updates_token_file=tmp_path / "token")
     try:
         call = client.message_of(edit("ann", 1))
         assert status_of(lambda: guarded.updates.UpdateProfile(call))[0] == grpc.StatusCode.UNAUTHENTICATED
@@ -245,13 +248,16 @@ def test_with_a_certificate_the_service_speaks_tls(tmp_path: Path) -> None:
         encrypted.end()
 
 
-def test_beyond_loopback_a_token_is_asked_for_and_half_of_a_certificate_is_refused(tmp_path: Path) -> None:
-    def start(**changes: Any) -> None:
-        GrpcServer(Settings(home=tmp_path, _env_file=None, **changes), {}, port=0)  # type: ignore[call-arg]
-
-    with pytest.raises(MissingRequirementError, match="set SEMLABEL_UPDATES_TOKEN"):
-        start(updates_host="0.0.0.0")
-    with pytest.raises(MissingRequirementError, match="belong together"):
-        start(updates_tls_certificate=tmp_path / "c.pem")
-    with pytest.raises(MissingRequirementError, match="cannot be read"):
-        start(updates_tls_certificate=tmp_path / "c.pem", updates_tls_key=tmp_path / "k.pem")
+def test_beyond_loopback_all_that_is_missing_or_cannot_be_used_is_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "k.pem").write_text("no key")
+    settings = Settings(
+        home=tmp_path,
+        updates_host="0.0.0.0",
+        updates_token_file=tmp_path / "t",
+        updates_tls_key=tmp_path / "k.pem",
+        _env_file=None,  # type: ignore[call-arg]
+    )
+    with pytest.raises(DataError, match=r"SEMLABEL_UPDATES_") as raised:
+        GrpcServer(settings, {}, port=0)
+    for fault in ("token_file .*t cannot be read: No such file", "belong together", "needs token_file"):
+        assert re.search(fault, str(raised.value)), fault

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mis_scoring.bench_shapes import draw_query_lengths
+from mis_scoring.bench.shapes import draw_query_lengths
 from mis_scoring.core.errors import DataError
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.packing import pack

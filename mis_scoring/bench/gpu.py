@@ -1,4 +1,4 @@
-"""Labels per second of the engines on this GPU, beside what the chip allows: `python -m mis_scoring.bench_gpu`.
+"""Labels per second of the engines on this GPU, beside what the chip allows: `python -m mis_scoring.bench.gpu`.
 
 Random weights of the paper's shapes, its queries, N items a request. An engine starts once for all cells of a method; a
 cell runs until `--seconds` of steady state are over, `--repeats` times, and the median counts. Beside each rate stand
@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from mis_scoring.bench_engines import ClosableEngine, make_engines, process_group
-from mis_scoring.bench_shapes import SHAPES, cost_of, draw_query_lengths, write_random_model
+from mis_scoring.bench.engines import ClosableEngine, make_engines, process_group
+from mis_scoring.bench.shapes import SHAPES, cost_of, draw_query_lengths, write_random_model
 from mis_scoring.core.labels import LabelTokens, TokenIds
 
 LABELS = LabelTokens(yes=9_693, no=2_753)
@@ -302,7 +302,7 @@ def _plan(text: str) -> dict[str, Any]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench_gpu", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench.gpu", description=__doc__.splitlines()[0])
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     plans = ["mis:1:-:200x24", "prefill:1:-:200x24", "prefill-fp8-mlp:1:-:200x24", "prefill-fp8-all:1:-:200x24"]
     parser.add_argument(

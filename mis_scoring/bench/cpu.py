@@ -191,7 +191,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--items", type=int, nargs="+", default=ROUND_SIZES, help="numbers of items, N")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     return parser
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

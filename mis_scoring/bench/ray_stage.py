@@ -1,4 +1,4 @@
-"""Labels per second of the whole score stage, parquet to parquet through Ray Data: `python -m mis_scoring.bench_ray`.
+"""Labels per second of the score stage, parquet to parquet by Ray Data: `python -m mis_scoring.bench.ray_stage`.
 
 The engines are warm, as they are from a run's second round on; the clock starts with the stage's driver and ends with
 its last file. `steady` leaves out the first and the last batch of every engine.
@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mis_scoring.bench_shapes import SHAPES, draw_query_lengths, write_random_model
+from mis_scoring.bench.shapes import SHAPES, draw_query_lengths, write_random_model
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.prompt import PromptLayout
@@ -93,6 +93,7 @@ def measure(folder: Path, rows: Path, out: Path, options: argparse.Namespace) ->
         n_engines=options.engines,
         gpus_per_engine=1 / options.engines,
         rows_per_block=options.rows_per_block,
+        batches_per_engine=options.batches_per_engine,
         n_io_tasks=None,
     )
     prepare_folder(out)
@@ -129,7 +130,7 @@ def _calibrated(folder: Path, options: argparse.Namespace) -> Path:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench_ray", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench.ray_stage", description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="1.5B")
     parser.add_argument("--members", type=int, default=1_500)
     parser.add_argument("--items", type=int, default=200)
@@ -141,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--options", default="{}", help="of the engines, as JSON")
     parser.add_argument("--tie-eps", type=float, default=0.0)
     parser.add_argument("--rows-per-block", type=int, default=64)
+    parser.add_argument("--batches-per-engine", type=int, default=2)
     parser.add_argument("--cpus", type=int, default=16)
     parser.add_argument("--tokenizer", type=Path, default=TOKENIZER)
     return parser

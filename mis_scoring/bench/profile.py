@@ -1,4 +1,4 @@
-"""Where a forward's time goes, kernel by kernel, in steady state: `python -m mis_scoring.bench_profile --shape 1.5B`.
+"""Where a forward's time goes, kernel by kernel, in steady state: `python -m mis_scoring.bench.profile --shape 1.5B`.
 
 The dedicated engine on random weights under a full queue, watched by torch's profiler. `busy` is the share of the time
 in which some kernel or copy runs.
@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mis_scoring.bench_engines import PREFILL, ClosableEngine, Request, make_engines
-from mis_scoring.bench_gpu import LABELS, draw_requests
-from mis_scoring.bench_shapes import SHAPES, write_random_model
+from mis_scoring.bench.engines import PREFILL, ClosableEngine, Request, make_engines
+from mis_scoring.bench.gpu import LABELS, draw_requests
+from mis_scoring.bench.shapes import SHAPES, write_random_model
 
 N_KERNELS = 16  # of the longest, in the report
 _WARM_UP = 60  # requests
@@ -98,7 +98,7 @@ def _watch(seconds: float) -> list[Span]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench_profile", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m mis_scoring.bench.profile", description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="1.5B")
     parser.add_argument("--method", choices=PREFILL, default="prefill")
     parser.add_argument("--query-tokens", type=int, help="of every query; default: the paper's log-normal lengths")
