@@ -48,7 +48,10 @@ def spent_at(plan: Mapping[str, Any], figure: str, bound: str) -> Any:
     """
     other = {"min": "max", "expected": "expected", "max": "min"}[bound]
     of_sample = {"pairs_to_score": "pairs", "cost": "cost"}[figure]
-    planned, past_stop = plan[figure][bound], plan["stop_sample"][of_sample][other]
+    planned, sample = plan[figure][bound], plan.get("stop_sample")
+    if sample is None:  # a micro-batch draws none
+        return planned
+    past_stop = sample[of_sample][other]
     return None if planned is None or past_stop is None else round(planned + past_stop, 4)
 
 

@@ -24,6 +24,8 @@ from jobs.table_reader import pins_of
 from mis_scoring.core.identity import text_hash
 from mis_scoring.core.readout import margin_of
 from mis_scoring.core.rounds import RoundRule
+from schemas.coverage import COVERAGE
+from schemas.labels import LABELS
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS, register_variant
 from tests.world import World, settings_under, shares_a_word
 
@@ -179,19 +181,21 @@ def test_a_pilot_publishes_nothing_tells_how_far_members_get_and_is_reused(
     run_id = world.retrieve("plan", kind="catalog_backfill")
     monkeypatch.setattr(pilot, "run_job", rounds_by_rule(world))
     monkeypatch.setattr(survival_history, "ENOUGH_NEWCOMERS", 1)
-    before = world.rows("labels"), world.rows("coverage")
+    before = world.version(LABELS), world.version(COVERAGE)
     ended = pilot.run_pilot(world.settings, pilot.draw_pilot(world.spark, world.settings, run_id))
-    assert (world.rows("labels"), world.rows("coverage")) == before
+    assert (world.version(LABELS), world.version(COVERAGE)) == before
     assert ended["members"] == 4 and 0 < ended["pairs"] == len(world.rows("judgments", where=of_run(ended)))
     plan = world.plan(run_id)
     assert plan["expected_by"]["run_id"] == plan["expected_by"]["newcomers_of"] == ended["run_id"]
     assert "a pilot of 4 members" in plan["expected_by"]["basis"]
-    assert plan["pairs_to_score"]["max"] == 0 or plan["pairs_to_score"]["min"] == 0
+    assert plan["pairs_to_score"]["max"] == 0, "all members were in the pilot"
     world.score_rounds(run_id)
-    assert world.scored == 0 and world.reused > 0, "all members were in the pilot"
-    with pytest.raises(CeilingError):
-        other = pilot.draw_pilot(world.spark, world.settings, world.retrieve("more", recompute=True))
-        pilot.run_pilot(world.settings.model_copy(update={"max_pairs": 0}), other)
+    assert world.scored == 0 and world.reused > 0
+    world.put_profiles(PROFILE_TEXTS | {"eve": "Singing, and long walks."})
+    daily = world.retrieve("daily", kind="daily_incremental")
+    with pytest.raises(CeilingError, match="may score 8 pairs, and SEMLABEL_MAX_PAIRS is 7"):
+        bounded = world.settings.model_copy(update={"max_pairs": 7})
+        pilot.run_pilot(bounded, pilot.draw_pilot(world.spark, world.settings, daily))
 
 
 def of_run(ended: dict[str, Any]) -> str:
@@ -205,13 +209,13 @@ def rounds_by_rule(world: World) -> Callable[..., dict[str, Any]]:
         module = importlib.import_module(f"jobs.{name}")
         params = parse_params(module.Params, values, job=name)
         if name == "score_round":
-            result = {"scored": world.score(params.run_id, params.round, shares_a_word)}
+            result = {"scored": world.score(params.run_id, params.round, shares_a_word), "tokens": 0}
         elif name == "stop_engines":
             result = dict(module.run(settings, params))
         else:
             result = dict(module.run(world.spark, settings, params))
         event = f"round_{params.round}_{name}" if "round" in values else name
-        append_event(settings.tables, params.run_id, event, result)
+        append_event(settings.tables, params.run_id, event, result | {"seconds": 1.0})
         return result
 
     return run

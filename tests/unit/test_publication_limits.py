@@ -146,8 +146,7 @@ def test_a_plan_above_a_ceiling_stops(
     tmp_path: Path, settings: dict[str, Any], cost_usd: float | None, message: str
 ) -> None:
     pairs, cost = {"min": 1, "expected": 4.5, "max": 10}, {"min": 0.0, "expected": cost_usd, "max": cost_usd}
-    nothing = {"min": 0, "expected": 0, "max": 0}
-    plan = {"pairs_to_score": pairs, "cost": cost, "stop_sample": {"pairs": nothing, "cost": nothing}}
+    plan = {"pairs_to_score": pairs, "cost": cost}
     refuse_above_ceiling(plan, settings_under(tmp_path, max_pairs=10))
     refuse_above_ceiling(plan, settings_under(tmp_path, max_pairs=5, ceiling_on="expected"))
     with pytest.raises(CeilingError, match=message):
