@@ -6,6 +6,7 @@ Reads both versions; holds only the entries that differ.
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -77,7 +78,7 @@ def _whole_version(root: Path, version: int) -> DeltaTable:
         table = DeltaTable(table_path(root, CATALOG), version=version)
     except DeltaError as error:
         raise gone from error
-    if not all(Path(file.removeprefix("file://")).exists() for file in table.file_uris()):
+    if not all(Path(unquote(file.removeprefix("file://"))).exists() for file in table.file_uris()):
         raise gone
     return table
 

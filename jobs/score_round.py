@@ -16,16 +16,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
-
 from jobs.artifact_folder import load_artifact
 from jobs.pins import Pins
 from jobs.progress import logged_progress
 from jobs.run_failure import write_canary_failure
 from jobs.score_spec import score_spec
 from jobs.settings import Settings
-from jobs.table_path import table_path
-from jobs.table_reader import pins_of
+from jobs.table_reader import data_files, pins_of
 from mis_scoring.core.errors import SemlabelError
 from mis_scoring.engines.canary import CanaryError
 from mis_scoring.ray_data.placement import Placement
@@ -81,8 +78,9 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
 
 def round_files(root: Path, params: Params) -> list[str]:
     """Return the parquet files of the round's `member_rounds` partition."""
-    partition = [("run_id", "=", params.run_id), ("round", "=", str(params.round))]
-    return list(DeltaTable(table_path(root, MEMBER_ROUNDS)).file_uris(file_pruning_predicate=partition))
+    files = data_files(root, MEMBER_ROUNDS, run_id=params.run_id, round=params.round)
+    assert files is not None, "a table of our own has plain files"
+    return files
 
 
 def members_of_round(files: Sequence[str]) -> tuple[list[str], list[str]]:
