@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
 from jobs.artifact_folder import load_artifact
 from jobs.pins import Pins
 from jobs.progress import logged_progress
