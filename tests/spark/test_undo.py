@@ -88,6 +88,8 @@ def story(spark: SparkSession, registry: Settings, tmp_path_factory: pytest.Temp
     seen["repaired"] = repaired | {"plan": world.scope, "reused": world.reused, "labels": label_rows(world)}
     again = world.refresh("again", recompute=True)
     seen["again"] = again | {"scored": world.scored, "reused": world.reused, "labels": label_rows(world)}
+    every = RevokeRequest(since=datetime(2026, 1, 1, tzinfo=UTC), reason="all", who="me")
+    seen["price"] = revoke(world.settings, every, is_dry=True)
     by_force = Request(run_id=bad, reason="all of it", who="me", is_forced=True)
     seen["forced"] = roll_back(spark, world.settings, by_force) | {"labels": label_rows(world)}
     return seen
@@ -186,7 +188,6 @@ def test_revoked_judgments_are_used_no_more_and_their_members_are_repaired(story
 
 
 def test_the_repair_is_priced_by_the_tokens_of_the_texts_that_would_be_scored_again(story: dict[str, Any]) -> None:
-    every = RevokeRequest(since=datetime(2026, 1, 1, tzinfo=UTC), reason="all", who="me")
-    price = revoke(story["world"].settings, every, is_dry=True)
+    price = story["price"]
     assert price["members"] == 4 and price["labels"] == 4
     assert price["tokens_at_most"] > 2 * price["pairs_at_most"] > 0
