@@ -55,6 +55,7 @@ class EngineQueue:
         self._metrics, self._on_change = metrics, on_change
         self._max_batch_tokens = settings.max_batch_tokens
         self._canary_failure = ""
+        self._newest_answer = 0
         self._releases: set[asyncio.Task[None]] = set()
         options = HostOptions(
             canary_every=settings.canary_every, n_prefilled=settings.n_prefilled, freeze_heap=settings.freeze_heap
@@ -121,8 +122,7 @@ class EngineQueue:
 
     async def _release(self, stream: str) -> None:
         with suppress(EngineDeadError):  # gone, and all that it kept with it
-            answer = await self._host.ask({"release": [stream]})
-            self._metrics.prefilled_queries.set(answer["n_prefilled"])
+            self._tell_prefilled(await self._host.ask({"release": [stream]}))
 
     async def _forward(self, batch: Sequence[Work]) -> list[Scored | DataError]:
         if self._canary_failure:
@@ -137,11 +137,19 @@ class EngineQueue:
         if "error" in answer:
             raise EngineError(answer["error"])
         self._metrics.tell_pauses(answer["pauses_s"])
-        self._metrics.prefilled_queries.set(answer["n_prefilled"])
+        self._tell_prefilled(answer)
         return [_result(one, answer["times"]) for one in answer["scores"]]
+
+    def _tell_prefilled(self, answer: Mapping[str, Any]) -> None:
+        """Answers reach this process in any order: the one that the engine gave last counts."""
+        if answer["number"] > self._newest_answer:
+            self._newest_answer = answer["number"]
+            self._metrics.prefilled_queries.set(answer["n_prefilled"])
 
     def _changed(self) -> None:
         if not self._host.reason:
+            self._newest_answer = 0
+            self._metrics.prefilled_queries.set(0)
             self._metrics.engine_starts.inc()
             said = self._host.said
             self._batcher.n_concurrent = said["n_concurrent"]

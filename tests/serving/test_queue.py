@@ -2,7 +2,7 @@
 
 import json
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import grpc
@@ -145,6 +145,15 @@ def test_queries_are_forgotten_when_their_streams_end(running: Running, steering
         until(lambda: running.figure("prefilled_queries") == 1)
         raise KeyError("the caller fails while it looks for items")
     until(lambda: running.figure("prefilled_queries") == 0)
+
+
+def test_the_figure_of_prefilled_queries_is_the_engines_last_whatever_answer_comes_first(running: Running) -> None:
+    for _ in range(20):
+        with ExitStack() as streams:
+            for number in range(MAX_REQUESTS):
+                streams.enter_context(running.client.open_query(running.query(f"member {number}")))
+            until(lambda: running.figure("prefilled_queries") == MAX_REQUESTS)
+        until(lambda: running.figure("prefilled_queries") == 0)
 
 
 def test_an_engine_that_takes_several_requests_gets_them_at_once(tmp_path: Path) -> None:
