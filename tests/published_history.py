@@ -82,6 +82,10 @@ class History:
     entries: dict[str, tuple[str, str]] = field(default_factory=dict)
     profiles: dict[str, str] = field(default_factory=dict)
     n_runs: int = 0
+    keeps_candidates: bool = False
+    """Whether the next runs take the candidates that were retrieved last, as where entries only went since."""
+    retrieved: tuple[int, list[str]] = (0, [])
+    """By the last retrieval: its version of `catalog`, and the candidates by rank."""
 
     def __post_init__(self) -> None:
         create_missing(self.root, *UPSTREAM_TABLES, *RUN_TABLES)
@@ -133,13 +137,17 @@ class History:
     def _judge(self, pins: Pins, member: str) -> list[dict[str, Any]]:
         """Judge a member round by round, write what the jobs write, and return the judged pairs."""
         query = COMPACT.render_query(self.profiles[member])
-        ranked = [key for key, (_, status) in sorted(self.entries.items()) if status == "active"]
+        if not self.keeps_candidates:
+            active = [key for key, (_, status) in sorted(self.entries.items()) if status == "active"]
+            self.retrieved = pins.catalog_delta_version, active
+        ranked = self.retrieved[1]
         put(self.root, SCOPE, [self._in_scope(pins, member)])
         put(self.root, CANDIDATES, [self._candidate(pins, member, *place) for place in enumerate(ranked)])
         pairs: list[dict[str, Any]] = []
         for number in range(-(-len(ranked) // N)):
             ids = ranked[number * N : number * N + N]
-            new = [self._pair(pins, query, key, rank, number) for rank, key in enumerate(ids, number * N)]
+            places = [(key, rank) for rank, key in enumerate(ids, number * N) if self.entries[key][1] == "active"]
+            new = [self._pair(pins, query, key, rank, number) for key, rank in places]
             self._keep_round(pins, member, number, query, new)
             pairs += new
             if not any(pair["margin"] >= margin_of(pins.threshold) for pair in new):
@@ -247,7 +255,8 @@ class History:
             "candidates": sum(status == "active" for _, status in self.entries.values()),
             "rounds": n_rounds,
             "judged": len(pairs),
-            "depth": len(pairs),
+            "depth": min(n_rounds * N, len(self.retrieved[1])),
+            "retrieval_delta_version": None if text is None else self.retrieved[0],
             "accepted": sum(_is_in(pair, pins) for pair in pairs),
             "stop_reason": "accepted_too_little",
             "is_complete": True,

@@ -64,7 +64,8 @@ def find(
     elif covered.stands is None:
         state, reason = "not_evaluated", _uncovered(reader, moment, covered, member_id)
     elif candidate is not None:
-        state, reason = _by_rank(candidate, covered.stands)
+        slot = _empty_slot(reader, moment, covered.stands, member_id, qualification_id)
+        state, reason = slot or _by_rank(candidate, covered.stands)
     else:
         state, reason = _without_candidate(reader, moment, covered.stands, entry, member_id, qualification_id)
     return Finding(state=state, reason=reason, label=label, candidate=candidate, entry=entry)
@@ -77,6 +78,23 @@ def _candidate(reader: Reader, run_ids: list[str], member_id: str, qualification
         if found is not None:
             return found
     return None
+
+
+def _empty_slot(
+    reader: Reader, moment: Moment, stands: dict[str, Any], member_id: str, qualification_id: str
+) -> tuple[State, str] | None:
+    """Return what an entry is that was retired after its retrieval: its slot was kept, and nothing was judged in it."""
+    retrieved = stands["retrieval_delta_version"]
+    if retrieved is None or retrieved == stands["catalog_delta_version"]:
+        return None
+    return _removed_entry(reader, moment, member_id, qualification_id)
+
+
+def _removed_entry(reader: Reader, moment: Moment, member_id: str, qualification_id: str) -> tuple[State, str] | None:
+    changes = changes_of(reader, moment, member_id, qualification_id)
+    if not changes or changes[-1]["reason"] not in _ENTRY_GONE:
+        return None
+    return "not_in_catalog", f"removed by {changes[-1]['run_id']}: {changes[-1]['reason']}"
 
 
 def _by_rank(candidate: dict[str, Any], stands: dict[str, Any]) -> tuple[State, str]:
@@ -99,9 +117,9 @@ def _without_candidate(
         return "not_evaluated", "the member is gone from profiles"
     if stands["stop_reason"] == "rolled_back":
         return "not_evaluated", f"{stands['run_id']} took the member back to before the first run that covered it"
-    changes = changes_of(reader, moment, member_id, qualification_id)
-    if changes and changes[-1]["reason"] in _ENTRY_GONE:
-        return "not_in_catalog", f"removed by {changes[-1]['run_id']}: {changes[-1]['reason']}"
+    removed = _removed_entry(reader, moment, member_id, qualification_id)
+    if removed is not None:
+        return removed
     if entry is None:
         return "not_in_catalog", "no such entry now; the catalog of an earlier version is not kept"
     if stands["candidates"] and not _has_candidates(reader, evaluated_by(stands), member_id):

@@ -139,6 +139,23 @@ def test_after_a_retirement_the_entry_was_not_in_the_catalog_and_before_it_was(s
     assert states["run-4"]["reason"] == "removed by run-3: retired"
 
 
+def test_a_retired_entry_that_kept_its_slot_was_not_in_the_catalog_until_a_run_judges_it_again(tmp_path: Path) -> None:
+    made = small(tmp_path)
+    made.put_catalog(CATALOG, retired=("q0",))
+    made.keeps_candidates = True
+    made.run(kind="catalog_backfill")
+    made.put_catalog(CATALOG)
+    gone = ("not_in_catalog", "removed by run-2: retired")
+    for moment in ("run-2", None):
+        found = audit_label(made.settings, "ann", "q0", as_of=moment)
+        assert (found["state"], found["reason"]) == gone
+    assert audit_label(made.settings, "ann", "q1", as_of="run-2")["state"] == "accepted", "its slot is not empty"
+    made.put_profiles(PROFILES | {"ann": "baking"})
+    made.keeps_candidates = False
+    made.run()
+    assert audit_label(made.settings, "ann", "q0")["state"] == "rejected"
+
+
 @pytest.mark.parametrize(
     ("moment", "message"), [("run-5", "a run that is not published"), ("soon", "neither a run nor")]
 )
