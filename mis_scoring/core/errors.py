@@ -41,9 +41,10 @@ class MissingScoreError(DataError):
         item_rows: the rows without a score.
     """
 
-    def __init__(self, item_rows: Sequence[int]) -> None:
+    def __init__(self, item_rows: Sequence[int], why: str = "") -> None:
         self.item_rows = list(item_rows)
-        super().__init__(f"no finite logits in item rows {self.item_rows}; a missing score is never 0")
+        said = f" ({why})" if why else ""
+        super().__init__(f"no finite logits in item rows {self.item_rows}{said}; a missing score is never 0")
 
 
 class PromptError(DataError):

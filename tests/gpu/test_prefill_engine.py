@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from mis_scoring.core.errors import MissingScoreError
 from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.readout import margins
 from mis_scoring.engines.canary import CanaryPairs, check_canary
 from mis_scoring.engines.dense import DenseEngine
 from mis_scoring.engines.prefill.calibrate import calibrated_profile, write_profile
 from mis_scoring.engines.prefill.engine import PrefillEngine
-from mis_scoring.engines.prefill.errors import NonFiniteError
 from mis_scoring.engines.prefill.known_requests import draw_requests
 from mis_scoring.engines.reference import ReferenceEngine
 from tests.gpu.conftest import LABELER, request_of
@@ -87,7 +87,7 @@ def test_a_nan_fails_its_forward_and_the_next_one_is_sound(prefill: PrefillEngin
     table[wrong] = float("nan")
     torch.cuda.synchronize()
     try:
-        with pytest.raises(NonFiniteError, match="layer 0, its input"):
+        with pytest.raises(MissingScoreError, match="layer 0, its input"):
             prefill.label_logits(query, [*items, [wrong]], labels)
         found = prefill.label_logits(query, items, labels)
     finally:

@@ -5,7 +5,9 @@ One thread chooses, plans and launches; one waits for answers and hands them out
 lone request goes at once.
 """
 
+import logging
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -13,7 +15,10 @@ from typing import Protocol
 
 from mis_scoring.core.errors import EngineDeadError
 from mis_scoring.core.readout import FloatArray
+from mis_scoring.engines.prefill.errors import NonFiniteError
 from mis_scoring.engines.prefill.plan import ForwardPlan, Limits, Part, choose_parts, plan_forward
+
+log = logging.getLogger(__name__)
 
 N_SLOTS = 2
 Waiting = tuple[Part, "Future[FloatArray]"]
@@ -32,11 +37,16 @@ class Runner(Protocol):
 
 
 class Batcher:
-    """Owns two threads until it is closed. An error of a forward is the error of every request in it."""
+    """Owns two threads until it is closed. An error of a forward is the error of every request in it.
+
+    But a value that is not finite: it spreads to neighbours, so each of them is scored again, alone, and the error is
+    that of the request that has it alone.
+    """
 
     def __init__(self, runner: Runner, limits: Limits, *, token_budget: int) -> None:
         self._runner, self._limits, self._budget = runner, limits, token_budget
         self._waiting: list[Waiting] = []
+        self._alone: deque[Waiting] = deque()
         self._changed = threading.Condition()
         self._is_closed = False
         self._failure: BaseException | None = None
@@ -89,12 +99,14 @@ class Batcher:
     def _next(self) -> list[Waiting]:
         """Wait for parts and take those of the next forward; none once it is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._is_closed)
+            self._changed.wait_for(lambda: self._waiting or self._alone or self._is_closed)
             if self._is_closed:
-                refused, self._waiting = self._waiting, []
-                for _, answer in refused:
-                    answer.set_exception(EngineDeadError(f"engine 'prefill' is gone: {self._failure or 'closed'}"))
+                refused, self._waiting = [*self._alone, *self._waiting], []
+                self._alone.clear()
+                self._refuse(refused)
                 return []
+            if self._alone:
+                return [self._alone.popleft()]
             places = choose_parts([part for part, _ in self._waiting], self._limits, token_budget=self._budget)
             chosen = [self._waiting[place] for place in places]
             self._waiting = [one for place, one in enumerate(self._waiting) if place not in set(places)]
@@ -112,10 +124,26 @@ class Batcher:
                     answer.set_result(logits[plan.part_items[number] : plan.part_items[number + 1]])
             self._free.put(slot)
 
+    def _refuse(self, refused: Sequence[Waiting]) -> None:
+        for _, answer in refused:
+            answer.set_exception(EngineDeadError(f"engine 'prefill' is gone: {self._failure or 'it was closed'}"))
+
     def _fail(self, chosen: Sequence[Waiting], error: Exception) -> None:
+        if isinstance(error, NonFiniteError) and len(chosen) > 1:
+            log.warning("%s; each goes again, alone", error)
+            self._again_alone(chosen)
+            return
         if isinstance(error, EngineDeadError):
             with self._changed:
                 self._failure, self._is_closed = error, True
                 self._changed.notify()
         for _, answer in chosen:
             answer.set_exception(error)
+
+    def _again_alone(self, chosen: Sequence[Waiting]) -> None:
+        with self._changed:
+            if self._is_closed:
+                self._refuse(chosen)
+            else:
+                self._alone.extend(chosen)
+                self._changed.notify()

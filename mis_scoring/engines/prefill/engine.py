@@ -3,18 +3,20 @@
 import logging
 import platform
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from mis_scoring.core.errors import DataError
+from mis_scoring.core.errors import DataError, MissingScoreError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 from mis_scoring.core.readout import FloatArray
 from mis_scoring.engines.architecture import read_config
 from mis_scoring.engines.gpu_device import describe, starts_alone, visible_device
 from mis_scoring.engines.prefill.batcher import Batcher
+from mis_scoring.engines.prefill.errors import NonFiniteError
 from mis_scoring.engines.prefill.fp8 import read_profile
 from mis_scoring.engines.prefill.plan import parts_of, split_items
 from mis_scoring.engines.prefill.settings import PrefillSettings
@@ -88,13 +90,20 @@ class PrefillEngine:
         Raises:
             DataError: a prompt is empty, longer than `max_tokens`, has an id outside the vocabulary or an item that is
                 longer than `max_item_tokens`; all are named.
-            NonFiniteError: a value in the forward is not finite.
+            MissingScoreError: a value in the request's own forward is not finite; the message says in which layer.
             EngineDeadError: the device failed, or the engine is closed.
         """
         require_scorable(query, items, label_tokens, max_tokens=self.max_tokens, vocab_size=self._vocab_size)
         self._require_item_lengths(items)
-        answers = [self._batcher.submit(part) for part in parts_of(query, items, label_tokens, self._limits)]
-        return np.concatenate([answer.result() for answer in answers]) if answers else np.zeros((0, 2), np.float32)
+        parts = parts_of(query, items, label_tokens, self._limits)
+        answers = [self._batcher.submit(part) for part in parts]
+        logits = np.zeros((len(items), 2), np.float32)
+        n_done = 0
+        for part, answer in zip(parts, answers, strict=True):
+            rows = range(n_done, n_done + part.n_items)
+            logits[rows.start : rows.stop] = _logits_of(answer, rows)
+            n_done = rows.stop
+        return logits
 
     def prefill_tokens(self, query_tokens: int, item_tokens: Sequence[int]) -> int:
         """Return the tokens of all parts of a request, the query once a part; a forward's padding is nobody's."""
@@ -129,6 +138,13 @@ class PrefillEngine:
         for fault in faults:
             log.warning("engine 'prefill' does not keep a pair's bits here, the tie rule decides: %s", fault)
         return f"withdrawn ({len(faults)} checks)" if faults else "verified"
+
+
+def _logits_of(answer: "Future[FloatArray]", rows: range) -> FloatArray:
+    try:
+        return answer.result()
+    except NonFiniteError as error:
+        raise MissingScoreError(rows, why=f"a value is not finite in {error.place}") from error
 
 
 def _version(package: str) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +10,55 @@ import pytest
 import torch
 
 from mis_scoring.core.engine import Engine
-from mis_scoring.core.errors import DataError, EngineDeadError, MissingRequirementError
-from mis_scoring.core.readout import margins
+from mis_scoring.core.errors import DataError, EngineDeadError, MissingRequirementError, MissingScoreError
+from mis_scoring.core.readout import FloatArray, margins
 from mis_scoring.engines.canary import CanaryError, check_canary
 from mis_scoring.engines.cascade import CascadeEngine
 from mis_scoring.engines.dense import DenseEngine
 from mis_scoring.engines.pair_scores import PairScorer
 from mis_scoring.engines.prefill.engine import PrefillEngine
-from mis_scoring.engines.prefill.errors import NonFiniteError
 from mis_scoring.engines.prefill.kernels.plain import PlainKernels
+from mis_scoring.engines.prefill.plan import ForwardPlan, Part
 from mis_scoring.engines.registry import make_engine
 from mis_scoring.engines.single import SingleItemEngine
 from tests.unit.conftest import LABELS, UNEQUAL_LENGTHS, draw_request
 from tests.unit.prefill.conftest import ON_CPU, Make
 
 ROUNDING = 1e-5
+
+
+class Launches:
+    """The forwards of an engine, which wait until a test opens them.
+
+    Attributes:
+        n_parts: of each.
+    """
+
+    def __init__(self, engine: PrefillEngine) -> None:
+        self.n_parts: list[int] = []
+        self._is_open, self._submitted = threading.Event(), threading.Semaphore(0)
+        batcher = engine._batcher
+        self._launch, self._submit = engine._runner.launch, batcher.submit
+        batcher._runner.launch, batcher.submit = self._launch_late, self._submit_counted  # type: ignore[method-assign]
+
+    def wait_for(self, n_submitted: int) -> None:
+        for _ in range(n_submitted):
+            assert self._submitted.acquire(timeout=60)
+
+    def open(self, n_submitted: int) -> None:
+        """Let forwards go once so many more requests are there."""
+        self.wait_for(n_submitted)
+        self._is_open.set()
+
+    def _launch_late(self, slot: int, plan: ForwardPlan) -> None:
+        self._is_open.wait()
+        self.n_parts.append(len(plan.part_items) - 1)
+        self._launch(slot, plan)
+
+    def _submit_counted(self, part: Part) -> "Future[FloatArray]":
+        answer = self._submit(part)
+        self._submitted.release()
+        return answer
 
 
 @pytest.mark.parametrize("attention", ["reference", "tiled"])
@@ -133,40 +167,44 @@ def test_a_value_that_is_not_finite_fails_its_forward_by_name_and_leaves_nothing
     assert wrong not in query and all(wrong not in item for item in items)
     with torch.inference_mode():
         table[wrong] = float("nan")
-    with pytest.raises(NonFiniteError, match=r"layer 0, its input: request 1 of 1"):
+    with pytest.raises(MissingScoreError, match="layer 0, its input") as missing:
         engine.label_logits(query, [*items, [wrong, 3]], LABELS)
+    assert missing.value.item_rows == list(range(len(items) + 1))
     assert np.array_equal(engine.label_logits(query, items, LABELS), sound)
+
+
+def test_neighbours_of_a_request_with_a_value_that_is_not_finite_get_their_scores(
+    qwen3: Path, make_engine: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = make_engine(qwen3, attention="tiled", verify=False)
+    query, items = draw_request(6, UNEQUAL_LENGTHS)
+    sound = engine.label_logits(query, items, LABELS)
+    with torch.inference_mode():
+        engine._runner.forward.weights.embedding[319] = float("nan")
+    launched = Launches(engine)
+    with ThreadPoolExecutor(3) as pool, caplog.at_level(logging.WARNING):
+        first = pool.submit(engine.label_logits, query, items[:1], LABELS)  # the others meet behind it
+        launched.wait_for(1)
+        others = [pool.submit(engine.label_logits, query, asked, LABELS) for asked in ([*items, [319]], items)]
+        launched.open(len(others))
+        assert np.array_equal(first.result(), sound[:1]) and np.array_equal(others[1].result(), sound)
+        with pytest.raises(MissingScoreError):
+            others[0].result()
+    assert launched.n_parts == [1, 2, 1, 1] and "each goes again, alone" in caplog.text
 
 
 def test_callers_share_forwards_and_each_gets_its_own_rows(qwen3: Path, make_engine: Make) -> None:
     engine = make_engine(qwen3, verify=False, token_budget=700)
-    forwards: list[int] = []
-    launch, submit = engine._runner.launch, engine._batcher.submit
-    started, submitted = threading.Event(), threading.Semaphore(0)
-
-    def launch_late(slot, plan) -> None:  # type: ignore[no-untyped-def]
-        started.wait()
-        forwards.append(len(plan.part_items) - 1)
-        launch(slot, plan)
-
-    def submit_counted(part):  # type: ignore[no-untyped-def]
-        answer = submit(part)
-        submitted.release()
-        return answer
-
-    engine._batcher._runner.launch = launch_late  # type: ignore[method-assign]
-    engine._batcher.submit = submit_counted  # type: ignore[method-assign]
+    launched = Launches(engine)
     drawn = [draw_request(seed, UNEQUAL_LENGTHS, query_tokens=20 + seed) for seed in range(12)]
     with ThreadPoolExecutor(12) as pool:
         asked = [pool.submit(engine.label_logits, *request, LABELS) for request in drawn]
-        for _ in drawn:
-            assert submitted.acquire(timeout=60)
-        started.set()
+        launched.open(len(drawn))
         found = [answer.result() for answer in asked]
     oracle = CascadeEngine(qwen3)
     for request, logits in zip(drawn, found, strict=True):
         assert np.abs(logits - oracle.label_logits(*request, LABELS)).max() < ROUNDING
-    assert sum(forwards) == 12 and max(forwards) == 4
+    assert sum(launched.n_parts) == 12 and max(launched.n_parts) == 4
 
 
 def test_a_round_longer_than_a_forward_is_split_and_pays_for_its_query_again(qwen3: Path, make_engine: Make) -> None:
