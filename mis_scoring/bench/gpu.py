@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +25,9 @@ from typing import Any
 import numpy as np
 
 from mis_scoring.bench.engines import ClosableEngine, make_engines, process_group
+from mis_scoring.bench.full_queue import full_queue
 from mis_scoring.bench.shapes import SHAPES, cost_of, draw_query_lengths, write_random_model
+from mis_scoring.core.errors import EngineError
 from mis_scoring.core.labels import LabelTokens, TokenIds
 
 LABELS = LabelTokens(yes=9_693, no=2_753)
@@ -72,20 +73,29 @@ class Cell:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; every cell also goes to `--out` as soon as it is there."""
+    """Measure and print; every cell also goes to `--out` as soon as it is there.
+
+    Returns:
+        1 where an engine of some plan failed: the other plans are measured.
+    """
     options = _parser().parse_args(arguments)
     cells: list[Cell] = []
+    n_failed = 0
     with tempfile.TemporaryDirectory() as scratch:
         for shape in options.shapes:
             folder = write_random_model(Path(scratch) / shape, shape)
             _release_memory()
             for plan in options.plans:
-                for cell in measure(folder, shape, plan, options):
-                    cells.append(cell)
-                    _write(options.out, cells)
-                    sys.stdout.write(as_line(cell) + "\n")
-                    sys.stdout.flush()
-    return 0
+                try:
+                    for cell in measure(folder, shape, plan, options):
+                        cells.append(cell)
+                        _write(options.out, cells)
+                        sys.stdout.write(as_line(cell) + "\n")
+                        sys.stdout.flush()
+                except EngineError as failure:
+                    n_failed += 1
+                    sys.stderr.write(f"{shape} {plan['method']}: {failure}\n")
+    return min(1, n_failed)
 
 
 @contextmanager
@@ -153,32 +163,21 @@ def draw_requests(
 
 
 def _run(engines: Sequence[ClosableEngine], requests: Sequence[Any], seconds: float) -> dict[str, Any]:
-    """Keep the engines busy and count what ends between two moments."""
-    ended: list[tuple[float, float, int]] = []
-    is_over = threading.Event()
-    numbers = iter(range(10**9))
+    """Keep the engines busy and count what ends between two moments.
 
-    def ask(engine: ClosableEngine) -> None:
-        while not is_over.is_set():
-            number = next(numbers) % len(requests)
-            started = time.perf_counter()
-            query, items = requests[number]
-            engine.label_logits(query, items, LABELS)
-            ended.append((time.perf_counter(), time.perf_counter() - started, number))
-
-    threads = [threading.Thread(target=ask, args=(engine,)) for engine in engines for _ in range(engine.n_concurrent)]
-    for thread in threads:
-        thread.start()
-    while len(ended) < _WARM_UP * len(engines):
-        time.sleep(0.05)
-    with _watched(engines) as watched:
-        begin = time.perf_counter()
-        time.sleep(seconds)
-        end = time.perf_counter()
-    is_over.set()
-    for thread in threads:
-        thread.join()
-    inside = [(spent, number) for at, spent, number in ended if begin <= at < end]
+    Raises:
+        EngineError: a request failed.
+    """
+    with full_queue(engines, requests, LABELS) as queue:
+        queue.wait_for(_WARM_UP * len(engines))
+        with _watched(engines) as watched:
+            begin = time.perf_counter()
+            time.sleep(seconds)
+            end = time.perf_counter()
+        queue.require_sound()
+    inside = [one for one in queue.answered if begin <= one.at < end]
+    if not inside:
+        raise EngineError(f"no request ended within {seconds:g} s: measure for longer (--seconds)")
     return {"seconds": end - begin, "inside": inside, **watched}
 
 
@@ -194,12 +193,12 @@ def _cell(
     n_items, item_tokens = sizes
     rates = [len(run["inside"]) * n_items / run["seconds"] for run in runs]
     run = runs[rates.index(statistics.median_low(rates))]
-    costs = [cost_of(SHAPES[shape], len(requests[n][0]), [item_tokens] * n_items) for _, n in run["inside"]]
-    tokens = sum(len(requests[n][0]) + n_items * item_tokens for _, n in run["inside"])
+    costs = [cost_of(SHAPES[shape], len(requests[one.request][0]), [item_tokens] * n_items) for one in run["inside"]]
+    tokens = sum(len(requests[one.request][0]) + n_items * item_tokens for one in run["inside"])
     passes = max(1.0, tokens / 24_576)
     flops = sum(cost.flops for cost in costs) / run["seconds"]
     n_bytes = (sum(cost.token_bytes for cost in costs) + passes * costs[0].weight_bytes) / run["seconds"]
-    latency = sorted(spent for spent, _ in run["inside"])
+    latency = sorted(one.spent_s for one in run["inside"])
     return Cell(
         shape=shape,
         method=plan["method"],

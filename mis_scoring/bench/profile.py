@@ -8,15 +8,14 @@ import argparse
 import json
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mis_scoring.bench.engines import PREFILL, ClosableEngine, Request, make_engines
+from mis_scoring.bench.engines import PREFILL, make_engines
+from mis_scoring.bench.full_queue import full_queue
 from mis_scoring.bench.gpu import LABELS, draw_requests
 from mis_scoring.bench.shapes import SHAPES, write_random_model
 
@@ -33,10 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         requests = draw_requests(200, 24, options.query_tokens)
         plan = {"method": options.method, "n_engines": 1, "mps": False}
         (engine,) = make_engines(folder, plan, {}, requests, LABELS)
-        with _loaded(engine, requests) as ended:
-            while len(ended) < _WARM_UP:
-                time.sleep(0.05)
+        with full_queue([engine], requests, LABELS) as queue:
+            queue.wait_for(_WARM_UP)
             spans = _watch(options.seconds)
+            queue.require_sound()
         engine.close()
     report = {"shape": options.shape, "method": options.method, "engine": dict(engine.fingerprint)}
     sys.stdout.write(json.dumps(report | summary_of(spans), indent=2) + "\n")
@@ -62,30 +61,6 @@ def summary_of(spans: Sequence[Span]) -> dict[str, Any]:
             for name, times in longest
         ],
     }
-
-
-@contextmanager
-def _loaded(engine: ClosableEngine, requests: Sequence[Request]) -> Iterator[list[int]]:
-    """Keep the engine's queue full; yields what has ended."""
-    ended: list[int] = []
-    is_over = threading.Event()
-    numbers = iter(range(10**9))
-
-    def ask() -> None:
-        while not is_over.is_set():
-            number = next(numbers)
-            engine.label_logits(*requests[number % len(requests)], LABELS)
-            ended.append(number)
-
-    threads = [threading.Thread(target=ask) for _ in range(engine.n_concurrent)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield ended
-    finally:
-        is_over.set()
-        for thread in threads:
-            thread.join()
 
 
 def _watch(seconds: float) -> list[Span]:
