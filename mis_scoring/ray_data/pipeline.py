@@ -70,7 +70,7 @@ def score_dataset(ds: Dataset, spec: ScoreSpec, placement: Placement | None = No
             num_cpus=where.cpus_per_actor,
             num_gpus=where.gpus_per_engine,
             # a block; Ray wants it said where there are GPUs
-            **(_pool(where, where.n_engines) | {"batch_size": where.rows_per_block}),
+            **(_pool(where, where.n_engines, where.batches_per_engine) | {"batch_size": where.rows_per_block}),
         )
 
 
@@ -100,11 +100,14 @@ def _writing(where: Placement) -> dict[str, Any]:
     return {"concurrency": n_clients or where.n_io_tasks, "num_cpus": where.cpus_per_io_task}
 
 
-def _pool(where: Placement, size: int) -> dict[str, Any]:
+def _pool(where: Placement, size: int, batches_at_once: int = 1) -> dict[str, Any]:
+    compute = ActorPoolStrategy(
+        size=size, max_concurrent_calls_per_actor=batches_at_once, enable_true_multi_threading=batches_at_once > 1
+    )
     return {
         "batch_format": "pyarrow",
         "batch_size": None,
-        "compute": ActorPoolStrategy(size=size),
+        "compute": compute,
         "max_restarts": where.max_restarts,
         "max_task_retries": where.max_restarts,
     }

@@ -17,7 +17,7 @@ class Placement:
         rows_per_block: members a batch: what one kill can lose, the step of the progress, and an epoch of the canary,
             which costs some 700 tokens in ten passes: 3% of the CPU of 32 members with 50 items each (bundled labeler,
             one thread, 2 cores, 2026-11-30).
-        batches_per_engine: that a named engine scores at once, and that one kill can lose; more than one where it takes
+        batches_per_engine: that an engine scores at once, and that one kill can lose; more than one where it takes
             requests of several callers, or its device stands idle from the end of one batch to the start of the next.
         n_io_tasks: readers and writers at a time; each is one more Python process to start. None: as Ray likes.
         max_restarts: of an actor that dies; Ray's default is without bound, and a row that kills its process would

@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         n_engines=options.engines,
         gpus_per_engine=options.gpus_per_engine,
         rows_per_block=options.rows_per_block,
+        batches_per_engine=options.batches_per_engine,
         max_restarts=options.max_restarts,
         n_io_tasks=options.io_tasks,
     )
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gpus-per-engine", type=float, default=0.0)
     parser.add_argument("--threads", type=int, default=2, help="of an engine on the CPU")
     parser.add_argument("--rows-per-block", type=int, default=32, help="members a batch")
+    parser.add_argument("--batches-per-engine", type=int, default=1, help="at once; 2 on a GPU leave it no gap")
     parser.add_argument("--io-tasks", type=int, default=2, help="readers and writers at a time")
     parser.add_argument("--max-restarts", type=int, default=2, help="of an engine that dies")
     parser.add_argument("--cpus", type=int, default=2, help="of a private Ray")

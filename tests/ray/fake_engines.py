@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,6 +60,19 @@ class DyingEngine(FakeEngine):
     def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
         if _is_request(query):
             raise EngineError("the device fell off the bus")
+        return super().label_logits(query, items, label_tokens)
+
+
+class PairedEngine(FakeEngine):
+    """Answers a request of one batch only while one of another batch is there."""
+
+    def __init__(self) -> None:
+        super().__init__("paired")
+        self._both = threading.Barrier(2, timeout=60)
+
+    def label_logits(self, query: TokenIds, items: Sequence[TokenIds], label_tokens: LabelTokens) -> FloatArray:
+        if _is_request(query):
+            self._both.wait()
         return super().label_logits(query, items, label_tokens)
 
 
@@ -134,6 +148,10 @@ def leaky(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
 
 def dying(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
     return DyingEngine("dying"), FakeEngine("reference")
+
+
+def paired(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
+    return PairedEngine(), FakeEngine("reference")
 
 
 def steered(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:

@@ -16,6 +16,19 @@ from tests.ray.round_tables import ITEM_TEXTS, RUN_ID, member_row, write_rows
 pytestmark = pytest.mark.usefixtures("local_ray")
 
 
+def test_an_engine_scores_two_batches_at_once_where_it_is_told_to(
+    settings: Settings, pinned: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = pinned("an engine that is not here")
+    write_rows(settings, [member_row(f"m{number}", f"profile {number}", ITEM_TEXTS) for number in range(4)])
+    files = settings.tables / "member_rounds" / f"run_id={RUN_ID}" / "round=0"
+    arguments = [str(tmp_path / "artifact"), "--rows", str(files), "--out", str(folder)]
+    paired = ["--engine", "tests.ray.fake_engines:paired", "--batches-per-engine", "2", "--rows-per-block", "2"]
+
+    assert main([*arguments, *paired]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 4
+
+
 def test_what_is_scored_elsewhere_is_the_rounds_own(
     settings: Settings, pinned: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
