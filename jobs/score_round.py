@@ -31,6 +31,7 @@ from mis_scoring.ray_data.staging import scores_folder
 from mis_scoring.ray_data.summary import (
     check_one_to_one,
     members_done,
+    n_missing,
     n_rows_staged,
     prepare_folder,
     summarise,
@@ -65,7 +66,7 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
     prepare_folder(folder)
     with _alone(folder):
-        if set(member_ids) - members_done(folder):
+        if n_missing(member_ids, members_done(folder)):
             progress = logged_progress(
                 lambda: f"round {params.round}: {n_rows_staged(folder)} of {len(member_ids)} members scored"
             )
@@ -84,19 +85,21 @@ def round_files(root: Path, params: Params) -> list[str]:
     return files
 
 
-def members_of_round(files: Sequence[str]) -> tuple[list[str], list[str]]:
+def members_of_round(files: Sequence[str]) -> tuple[pa.Array, pa.Array]:
     """Return the members with an item to score, and those whose pairs all have a judgment.
 
     The latter may have a staged row: a round that is built again after its scores were committed reuses them.
     """
-    to_score: list[str] = []
-    settled: list[str] = []
+    to_score: list[pa.Array] = []
+    settled: list[pa.Array] = []
     for file in files:
-        rows = pq.ParquetFile(file).read(["member_id", "item_ids"])
-        has_items = pc.greater(pc.list_value_length(rows["item_ids"]), pa.scalar(0))
-        to_score += rows["member_id"].filter(has_items).to_pylist()
-        settled += rows["member_id"].filter(pc.invert(has_items)).to_pylist()
-    return to_score, settled
+        for rows in pq.ParquetFile(file).iter_batches(columns=["member_id", "item_ids"]):
+            has_items = pc.greater(pc.list_value_length(rows["item_ids"]), pa.scalar(0))
+            ids = rows["member_id"].cast(pa.large_string())
+            to_score.append(ids.filter(has_items))
+            settled.append(ids.filter(pc.invert(has_items)))
+    none = pa.array([], pa.large_string())
+    return pa.concat_arrays([none, *to_score]), pa.concat_arrays([none, *settled])
 
 
 def _score(settings: Settings, pins: Pins, files: Sequence[str], folder: Path) -> None:

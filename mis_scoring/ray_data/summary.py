@@ -1,8 +1,12 @@
-"""What lies in a round's folder, counted from its files: it describes the round, however many attempts that took."""
+"""What lies in a round's folder, counted from its files: it describes the round, however many attempts that took.
+
+Of a round this process holds the members' ids, as Arrow has them (some 20 bytes each), and of scores a batch at a time.
+"""
 
 import json
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +31,12 @@ def prepare_folder(folder: Path) -> None:
         os.replace(part, data / EMPTY_FILE)
 
 
-def members_done(folder: Path) -> set[str]:
+def members_done(folder: Path) -> pa.Array:
     """Return the members whose file is complete; none while Ray has files to clean up."""
     files = list((folder / "checkpoint").rglob("*.parquet"))
     if any(file.name.endswith(_PENDING) for file in files):
-        return set()
-    return {member for file in files for member in pq.read_table(file, columns=["member_id"])["member_id"].to_pylist()}
+        files = []
+    return _ids(files)
 
 
 def n_rows_staged(folder: Path) -> int:
@@ -43,28 +47,30 @@ def n_rows_staged(folder: Path) -> int:
 
 def read_staged(folder: Path, columns: list[str]) -> pa.Table:
     """Return columns of all staged rows."""
-    files = sorted((folder / "data").rglob("*.parquet"))
-    return pa.concat_tables([pq.read_table(file, columns=columns) for file in files])
+    return pa.concat_tables([pq.read_table(file, columns=columns) for file in _data_files(folder)])
 
 
-def check_one_to_one(folder: Path, member_ids: Iterable[str], settled: Iterable[str] = ()) -> None:
+def n_missing(members: pa.Array, others: pa.Array) -> int:
+    """Count the members who are not among others."""
+    return len(members) - (pc.sum(pc.is_in(members, value_set=others)).as_py() or 0)
+
+
+def check_one_to_one(folder: Path, member_ids: pa.Array, settled: pa.Array) -> None:
     """Prove that each member has one row and nobody else has any.
 
     Args:
+        member_ids: strings, each once.
         settled: members who need no row, and may have one of an earlier attempt.
     Raises:
         EngineError: counts the rows that are missing, doubled or foreign.
     """
-    expected = set(member_ids)
-    staged = read_staged(folder, ["member_id"])["member_id"].to_pylist()
-    missing, foreign, doubled = (
-        expected - set(staged),
-        set(staged) - expected - set(settled),
-        len(staged) - len(set(staged)),
-    )
+    staged = _ids(_data_files(folder))
+    members = pc.unique(staged)
+    missing, doubled = n_missing(member_ids, members), len(staged) - len(members)
+    foreign = n_missing(members, pa.concat_arrays([member_ids, settled]))
     if missing or foreign or doubled:
         raise EngineError(
-            f"{folder}: {len(missing)} rows are missing, {doubled} doubled and {len(foreign)} of other members; remove "
+            f"{folder}: {missing} rows are missing, {doubled} doubled and {foreign} of other members; remove "
             "the folder and score the round again"
         )
 
@@ -74,19 +80,43 @@ def summarise(folder: Path) -> dict[str, Any]:
 
     An engine counts as started where its first batch is staged: one that an earlier round left warm does not.
     """
-    rows = read_staged(folder, ["margins", "is_reference", "n_tokens", "tie_tokens", "error", "engine", "canary_epoch"])
-    epochs = set(rows["canary_epoch"].to_pylist())
-    engines = [json.loads(text) for text in sorted(set(rows["engine"].to_pylist()))]
+    counts, engines, first_epochs = Counter[str](), set[str](), set[str]()
+    columns = ["margins", "is_reference", "n_tokens", "tie_tokens", "error", "engine", "canary_epoch"]
+    for file in _data_files(folder):
+        for batch in pq.ParquetFile(file).iter_batches(columns=columns):
+            counts.update(_counts(batch))
+            engines.update(pc.unique(batch["engine"]).to_pylist())
+            first_epochs.update(name for name in pc.unique(batch["canary_epoch"]).to_pylist() if _is_first(name))
+    described = [json.loads(text) for text in sorted(engines)]
     return {
-        "rows": rows.num_rows,
-        "scored": len(pc.list_flatten(rows["margins"])),
-        "errors": rows.num_rows - rows["error"].null_count,
-        "tie_checked": pc.sum(pc.list_flatten(rows["is_reference"])).as_py() or 0,
-        "tie_tokens": pc.sum(rows["tie_tokens"]).as_py() or 0,
-        "tokens": pc.sum(rows["n_tokens"]).as_py() or 0,
-        "engines_started": sum(epoch.endswith(FIRST_EPOCH) for epoch in epochs),
-        "engine": engines[0] if len(engines) == 1 else engines,
+        **{name: counts[name] for name in ("rows", "scored", "errors", "tie_checked", "tie_tokens", "tokens")},
+        "engines_started": len(first_epochs),
+        "engine": described[0] if len(described) == 1 else described,
     }
+
+
+def _counts(batch: pa.RecordBatch) -> dict[str, int]:
+    return {
+        "rows": batch.num_rows,
+        "scored": len(pc.list_flatten(batch["margins"])),
+        "errors": batch.num_rows - batch["error"].null_count,
+        "tie_checked": pc.sum(pc.list_flatten(batch["is_reference"])).as_py() or 0,
+        "tie_tokens": pc.sum(batch["tie_tokens"]).as_py() or 0,
+        "tokens": pc.sum(batch["n_tokens"]).as_py() or 0,
+    }
+
+
+def _is_first(epoch: str) -> bool:
+    return epoch.endswith(FIRST_EPOCH)
+
+
+def _data_files(folder: Path) -> list[Path]:
+    return sorted((folder / "data").rglob("*.parquet"))
+
+
+def _ids(files: Sequence[Path]) -> pa.Array:
+    tables = [pq.read_table(file, columns=["member_id"])["member_id"].cast(pa.large_string()) for file in files]
+    return pa.chunked_array([chunk for ids in tables for chunk in ids.chunks], pa.large_string()).combine_chunks()
 
 
 def write_summary(folder: Path, summary: dict[str, Any]) -> None:

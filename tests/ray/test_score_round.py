@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
@@ -21,7 +23,7 @@ from mis_scoring.core.errors import EngineError
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.staging import STAGED_SCORES
-from mis_scoring.ray_data.summary import check_one_to_one, read_staged
+from mis_scoring.ray_data.summary import check_one_to_one, prepare_folder, read_staged
 from schemas.member_rounds import MEMBER_ROUNDS
 from tests.ray.fake_engines import NUDGE, FakeEngine
 from tests.ray.round_tables import ITEM_TEXTS, LAYOUT, RUN_ID, member_row, pin_run, write_rows
@@ -127,13 +129,26 @@ def test_a_second_run_of_a_round_scores_nothing_again(scored: ScoredRound, monke
 
 
 def test_a_row_that_is_missing_or_doubled_is_noticed(scored: ScoredRound) -> None:
-    everyone = list(staged(scored.folder))
-    check_one_to_one(scored.folder, everyone)
-    with pytest.raises(EngineError, match="1 rows are missing"):
-        check_one_to_one(scored.folder, [*everyone, "nobody"])
-    with pytest.raises(EngineError, match="1 of other members"):
-        check_one_to_one(scored.folder, everyone[1:])
-    check_one_to_one(scored.folder, everyone[1:], settled=everyone[:1])
+    everyone, nobody = _ids(*staged(scored.folder)), _ids()
+    check_one_to_one(scored.folder, everyone, nobody)
+    with pytest.raises(EngineError, match="1 rows are missing, 0 doubled and 0 of other"):
+        check_one_to_one(scored.folder, _ids(*everyone.to_pylist(), "nobody"), nobody)
+    with pytest.raises(EngineError, match="0 rows are missing, 0 doubled and 1 of other members"):
+        check_one_to_one(scored.folder, everyone[1:], nobody)
+    check_one_to_one(scored.folder, everyone[1:], everyone[:1])
+
+
+def _ids(*members: str) -> pa.Array:
+    return pa.array(members, pa.large_string())
+
+
+def test_a_member_that_is_staged_twice_is_noticed(tmp_path: Path) -> None:
+    prepare_folder(tmp_path)
+    row = dict.fromkeys(STAGED_SCORES.names) | {"member_id": "m"}
+    for name in ("first", "second"):
+        pq.write_table(pa.Table.from_pylist([row], STAGED_SCORES), tmp_path / "data" / f"{name}.parquet")
+    with pytest.raises(EngineError, match="0 rows are missing, 1 doubled"):
+        check_one_to_one(tmp_path, _ids("m"), _ids())
 
 
 def test_a_round_that_is_built_again_after_its_scores_were_committed_scores_nothing(
