@@ -13,7 +13,9 @@ from jobs.errors import MissingRequirementError
 from jobs.local.airflow_home import airflow_command
 from jobs.local.services import service_env
 from jobs.settings import Settings
+from jobs.table_reader import query
 from jobs.updates.inbox import Inbox
+from schemas.every import RUNS
 from tests.soak.deployed import Deployed, free_ports
 from tests.updates import test_inbox
 
@@ -51,6 +53,7 @@ def postgres(folder: Path, program: str, *arguments: str) -> None:
 @pytest.fixture(scope="module")
 def deployed(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     machine = Deployed(tmp_path_factory.mktemp("pg"), SEMLABEL_AIRFLOW_DB=database)
+    machine.semlabel("sample", "--members", "10")
     machine.semlabel("deployment", "up")
     yield machine
     machine.semlabel("deployment", "down")
@@ -76,10 +79,14 @@ def second_scheduler(deployed: Deployed) -> Iterator[None]:
 
 @pytest.mark.usefixtures("second_scheduler")
 def test_two_schedulers_start_what_is_due_once(deployed: Deployed) -> None:
-    deployed.airflow("dags", "unpause", "table_maintenance")
-    run_id = deployed.wait_for_run("table_maintenance")
-    assert list(deployed.runs("table_maintenance")) == [run_id]
-    assert [task[:3] for task in deployed.tasks("table_maintenance", run_id)] == [("maintain_tables", "success", 1)]
+    for dag_id in ("table_maintenance", "weekly_full"):
+        deployed.airflow("dags", "unpause", dag_id)
+        run_id = deployed.wait_for_run(dag_id)
+        assert list(deployed.runs(dag_id)) == [run_id]
+        tasks = deployed.tasks(dag_id, run_id)
+        assert tasks and all(task[1:3] == ("success", 1) for task in tasks), tasks
+    published = query(deployed.settings.tables, "SELECT run_id FROM runs WHERE event = 'published'", RUNS)
+    assert len(published) == 1
 
 
 def test_the_inbox_of_profile_updates_keeps_its_promises_there_too(database: str) -> None:

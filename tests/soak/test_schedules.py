@@ -147,7 +147,7 @@ def test_the_labels_were_told_once_a_run(lived: Deployed) -> None:
     assert all('"labels_version"' in extra for _, extra in told)
 
 
-@pytest.mark.parametrize("task_id", ["round_0.score_round", "publish_labels"])
+@pytest.mark.parametrize("task_id", ["pin_inputs", "round_0.score_round", "publish_labels"])
 def test_a_finished_task_can_be_cleared_and_killed_and_nothing_changes(lived: Deployed, task_id: str) -> None:
     before = {name: snapshot(lived, table) for name, table in (("labels", LABELS), ("judgments", JUDGMENTS))}
     run_id = lived.wait_for_run("weekly_full")
