@@ -9,7 +9,7 @@ Brings the labels up to a new catalog version, and scores no pair again that is 
   stops above the deployment's ceiling; `approve_plan` shows them. By then members are retrieved, which needs no engine.
   `semlabel plan catalog_backfill` says the same and ends there. A person is asked first where
   `SEMLABEL_APPROVE_PLANS` is true or the run was triggered with `approve_plan`: Approve or Reject under Browse,
-  Required Actions. A rejected plan ends the run, and spends nothing.
+  Required Actions. A rejected plan ends the run (`rejected` in the ledger), and spends nothing.
 - **Rerun**: clear the failed task; what is finished is never written twice.
 - **Takes effect** in `publish_labels`, in one commit; a run that fails before it leaves the labels as they were.
 """
@@ -18,7 +18,7 @@ from airflow.sdk import Param, dag
 
 from semlabel_dags.assets import CATALOG
 from semlabel_dags.plan_approval import PlanApproval
-from semlabel_dags.refresh import DAG_SETTINGS, RECOMPUTE, refresh_steps
+from semlabel_dags.refresh import DAG_SETTINGS, RECOMPUTE, RUN_ID, refresh_steps
 
 ASK = Param(None, type=["null", "boolean"], description="Ask a person first; unset: as the deployment says.")
 
@@ -26,7 +26,7 @@ ASK = Param(None, type=["null", "boolean"], description="Ask a person first; uns
 @dag(schedule=[CATALOG], params={"approve_plan": ASK} | RECOMPUTE, tags=["refresh"], doc_md=__doc__, **DAG_SETTINGS)
 def catalog_backfill() -> None:
     """Declare the tasks; see the module's text."""
-    refresh_steps("catalog_backfill", before_spending=[PlanApproval(task_id="approve_plan")])
+    refresh_steps("catalog_backfill", before_spending=[PlanApproval(task_id="approve_plan", ledger_run_id=RUN_ID)])
 
 
 catalog_backfill()

@@ -19,6 +19,7 @@ from jobs.rules.run_state import HELD as HELD
 from jobs.rules.run_state import PILOTED as PILOTED
 from jobs.rules.run_state import PLANNED as PLANNED
 from jobs.rules.run_state import PUBLISHED as PUBLISHED
+from jobs.rules.run_state import REJECTED as REJECTED
 from jobs.rules.standing import PROFILE_UPDATES
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query

@@ -42,6 +42,8 @@ def reason_to_end(run: RunLedger, *, now: datetime, idle: timedelta) -> str | No
     """
     if run.state == "published":
         return "it is published"
+    if run.state in ("planned", "rejected"):
+        return "it ended with its plan"
     if run.state == "failed":
         return "it failed, and nobody has gone on with it"
     is_idle = now - run.last_at > idle

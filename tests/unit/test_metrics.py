@@ -37,6 +37,8 @@ def run_of(*events: str, kind: str = "weekly_full", first: datetime = NOW - 10 *
     [
         (["plan_refresh"], "open"),
         (["plan_refresh", "planned"], "planned"),
+        (["plan_refresh", "rejected"], "rejected"),
+        (["plan_refresh", "rejected", "start_engines"], "open"),
         (["held"], "held"),
         (["held", "approved"], "open"),
         (["held", "approved", "held"], "held"),

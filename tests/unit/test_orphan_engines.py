@@ -30,6 +30,8 @@ def hours_ago(**events: float) -> RunLedger:
         (hours_ago(pinned=3, failed=2, stop_engines=1), "it failed, and nobody has gone on with it"),
         (hours_ago(pinned=3, failed=2, round_1_build_round=1), None),
         (hours_ago(pinned=3, held=1), None),
+        (hours_ago(pinned=3, piloted=1, planned=1), "it ended with its plan"),
+        (hours_ago(pinned=3, plan_refresh=2, rejected=1), "it ended with its plan"),
     ],
 )
 def test_engines_are_ended_once_their_run_is_over(run: RunLedger, reason: str | None) -> None:
