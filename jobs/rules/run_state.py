@@ -14,6 +14,7 @@ REJECTED = "rejected"  # a person did not want its plan; Airflow may be told to 
 PILOTED = "piloted"  # its rounds are over; it was a pilot, of a plan
 FAILED = "failed"
 CANARY_FAILED = "canary_failed"  # at a try of a round; the next try may do better
+_ENDS: tuple[Literal["rejected", "failed"], ...] = ("rejected", "failed")
 _NO_STEPS = (FAILED, REJECTED, CANARY_FAILED, "stop_engines")  # nothing was done
 
 
@@ -30,8 +31,9 @@ def run_state(times: Mapping[str, datetime]) -> RunState:
         return "planned"
     if HELD in times and not (APPROVED in times and times[APPROVED] > times[HELD]):
         return "held"
-    ends = [event for event in (REJECTED, FAILED) if event in times and times[event] >= last_step_at(times)]
-    return max(ends, key=times.__getitem__, default="open")
+    last_step = last_step_at(times)
+    ends = {times[event]: event for event in _ENDS if event in times and times[event] >= last_step}
+    return ends[max(ends)] if ends else "open"
 
 
 def last_step_at(times: Mapping[str, datetime]) -> datetime:
