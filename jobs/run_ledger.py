@@ -1,6 +1,7 @@
 """What runs left in the ledger, a value a run: its events, its state, its rounds, its seconds.
 
-Of several attempts of an event the last counts: it did what the earlier ones left undone.
+Of several attempts of an event the last counts: it did what the earlier ones left undone. Its seconds are those of all
+together, and its wait is that of the first, since a later one may have waited for a person.
 """
 
 import json
@@ -26,7 +27,7 @@ class RunLedger:
     """The events of one run.
 
     Attributes:
-        payloads: event -> what the job returned, `seconds` and `waited_s` among it.
+        payloads: event -> what the job returned, `seconds` and `waited_s` among it; see above.
         times: event -> when it was appended, UTC.
         n_times: event -> how often it was appended: attempts of a job, failures, holds.
     """
@@ -151,7 +152,19 @@ def of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
     """Build a run's value from its rows, oldest first."""
     return RunLedger(
         run_id=run_id,
-        payloads={row["event"]: json.loads(row["payload"]) for row in rows},
+        payloads=_payloads(rows),
         times={row["event"]: row["at"] for row in rows},
         n_times=Counter(row["event"] for row in rows),
     )
+
+
+def _payloads(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        payload, before = json.loads(row["payload"]), found.get(row["event"], {})
+        if "seconds" in payload and "seconds" in before:
+            payload["seconds"] = round(payload["seconds"] + before["seconds"], 3)
+        if "waited_s" in before:
+            payload["waited_s"] = before["waited_s"]
+        found[row["event"]] = payload
+    return found

@@ -3,12 +3,15 @@
 A run costs seconds, so the runs happen once a module and each test looks at what one of them left.
 """
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs import stop_early
+from jobs.ledger import append_event
 from jobs.settings import Settings
 from schemas.labels import LABELS
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS, register_variant
@@ -117,3 +120,19 @@ def test_another_threshold_scores_no_judged_pair_again(runs: dict[str, Seen]) ->
     assert runs["stricter"].scored == 0
     assert runs["stricter"].labels == set()
     assert set(runs["stricter"].removed.values()) == {"threshold"}
+
+
+def test_a_round_can_be_ended_again_once_its_staging_is_gone(prepared: World) -> None:
+    """Maintenance removes it when the run is over; the judgments are there, and so is what the round cost."""
+    run_id, settings = prepared.result["run_id"], prepared.settings
+    result = {"scored": 32, "errors": 0, "seconds": 1.0}
+    append_event(settings.tables, run_id, "round_0_score_round", result)
+    of_round = f"run_id = '{run_id}' AND round = 0"
+    before = prepared.rows("round_outcomes", where=of_round)
+    n_judged = len(prepared.rows("judgments"))
+    shutil.rmtree(settings.staging / "scores")
+    ended = stop_early.run(prepared.spark, settings, stop_early.Params(run_id=run_id, round=0))
+    after = prepared.rows("round_outcomes", where=of_round)
+    by_member = lambda rows: sorted(rows, key=lambda row: row["member_id"])  # noqa: E731
+    assert by_member(after) == by_member(before) and sum(row["scored"] for row in after) > 0
+    assert ended["committed"] == 32 and len(prepared.rows("judgments")) == n_judged

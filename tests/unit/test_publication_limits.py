@@ -1,6 +1,7 @@
 """What a publication may touch before a person has looked, what a plan may cost, and what both say past a limit."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from jobs.exit_codes import exit_code_of
 from jobs.hold import approve, limits_of
 from jobs.ledger import APPROVED, HELD, PUBLISHED, append_event, event_payload
 from jobs.list_runs import list_runs
+from jobs.metrics.ledger_figures import ledger_samples
+from jobs.metrics.names import JOB_SECONDS
 from jobs.rules.guards import GuardLimits, PublicationFigures, reasons_to_hold
+from jobs.run_ledger import read_runs
 from jobs.run_price import cost_of, measured_tokens_per_s, refuse_above_ceiling, seconds_of
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
@@ -173,3 +177,30 @@ def test_the_speed_is_that_of_the_last_published_run_that_scored_enough(settings
     assert measured_tokens_per_s(root, scorer_id="s", engine="x") == 4000.0
     assert measured_tokens_per_s(root, scorer_id="unknown", engine="x") is None
     assert measured_tokens_per_s(root, scorer_id="s", engine="another") is None
+
+
+def test_the_speed_is_of_what_each_attempt_of_a_round_scored_itself(settings: Settings) -> None:
+    """Resumed after 900 of 1,000 pairs, and cleared a week later: neither took its seconds for the whole round."""
+    root, event = settings.tables, "round_0_score_round"
+    whole = {"scored": 1000, "tokens": 40_000}
+    resumed = {"attempt_scored": 100, "attempt_tokens": 4000, "seconds": 4.0}
+    append_event(root, "r", event, whole | resumed, attempt=2)  # the first try died, and left no event
+    append_event(root, "r", event, whole | {"attempt_scored": 0, "attempt_tokens": 0, "seconds": 0.5}, attempt=3)
+    append_event(root, "r", PUBLISHED, {"labels_version": None, "compared_with": 0})
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") is None, "100 pairs measure no speed"
+    rest = {"attempt_scored": 900, "attempt_tokens": 36_000, "seconds": 36.0}
+    append_event(root, "r", "round_1_score_round", whole | rest)
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") == 1000.0
+
+
+def test_what_a_run_took_is_the_seconds_of_all_attempts_and_never_falls(settings: Settings) -> None:
+    def job_seconds() -> float:
+        samples = ledger_samples(read_runs(settings.tables), datetime.now(UTC))
+        return next(s.value for s in samples if s.metric is JOB_SECONDS and s.labels[1] == "score_round")
+
+    for attempt, (seconds, waited_s, expected) in enumerate(((30.0, 2.0, 30.0), (0.5, 9000.0, 30.5)), start=1):
+        payload = {"scored": 9, "tokens": 90, "seconds": seconds, "waited_s": waited_s}
+        append_event(settings.tables, "r", "round_0_score_round", payload, attempt=attempt)
+        assert job_seconds() == expected
+    (run,) = read_runs(settings.tables)
+    assert run.of("round_0_score_round")["scored"] == 9 and run.waited_s() == 2.0
