@@ -7,18 +7,20 @@ from typing import Any
 
 import pytest
 
+from jobs import hold
 from jobs.errors import CeilingError, CheckFailedError, HeldError, MissingRequirementError
 from jobs.exit_codes import exit_code_of
-from jobs.hold import approve, limits_of
+from jobs.hold import approve, hold_past_limits, limits_of
 from jobs.ledger import APPROVED, HELD, PUBLISHED, append_event, event_payload
 from jobs.list_runs import list_runs
 from jobs.metrics.ledger_figures import ledger_samples
 from jobs.metrics.names import JOB_SECONDS
 from jobs.rules.guards import GuardLimits, PublicationFigures, reasons_to_hold
-from jobs.run_ledger import read_runs
+from jobs.run_ledger import RunLedger, read_run, read_runs
 from jobs.run_price import cost_of, measured_tokens_per_s, refuse_above_ceiling, seconds_of
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
+from jobs.table_reader import pins_of
 from schemas.runs import RUNS
 from tests.world import settings_under
 
@@ -112,8 +114,35 @@ def test_a_held_run_is_shown_and_approved_once(settings: Settings) -> None:
     approved = approve(settings, "r")
     assert approved["approved"] == ["labels removed: all"] and "publish_labels --set run_id=r" in approved["next"]
     assert approve(settings, "r") == approved
-    assert event_payload(settings.tables, "r", APPROVED) == {"reasons": ["labels removed: all"]}
+    assert event_payload(settings.tables, "r", APPROVED) == {"reasons": ["labels removed: all"], "figures": {}}
     assert [run["state"] for run in list_runs(settings, limit=5)] == ["open"], "approved, and not done yet"
+
+
+def test_an_approval_is_of_the_figures_that_were_held_and_of_no_larger_ones(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def publish(**changes: Any) -> None:
+        monkeypatch.setattr(hold, "figures_of", lambda *_: PublicationFigures(**QUIET | changes))
+        hold_past_limits(settings, pins_of(settings.tables, "r"))
+
+    def ledger() -> RunLedger:
+        return read_run(settings.tables, "r")
+
+    for n_held in (2, 2):  # after that of the fixture; the same figures once
+        with pytest.raises(HeldError, match="labels removed: 2000 of 7000"):
+            publish(removed_in_all=2000)
+        assert ledger().n_times[HELD] == n_held and ledger().of(HELD)["figures"]["removed_in_all"] == 2000
+    approve(settings, "r")
+    for more in ({"removed_in_all": 2001}, {"removed_in_all": 2000, "quarantined": 60}):
+        with pytest.raises(HeldError):
+            publish(**more)
+        assert ledger().state == "held", "what was approved is not what would be published"
+    assert ledger().n_times[HELD] == 4
+    assert approve(settings, "r")["approved"] == [
+        "members quarantined: 60 of 500 (12.0%), limit 10.0% (SEMLABEL_HOLD_QUARANTINED)"
+    ]
+    publish(removed_in_all=1900, quarantined=60, labels=7100)
+    assert ledger().state == "open"
 
 
 def test_only_a_held_run_can_be_approved(settings: Settings) -> None:
