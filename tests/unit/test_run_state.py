@@ -5,13 +5,14 @@ took.
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.errors import CeilingError
-from jobs.ledger import append_event
+from jobs.ledger import append_event, runs_that_may_publish
 from jobs.list_runs import list_runs, show_run
 from jobs.plan_refresh import Params as PlanParams
 from jobs.plan_refresh import run as plan_refresh
@@ -90,3 +91,27 @@ def test_a_run_whose_plan_was_rejected_is_over_until_a_step_of_it_ends_well_agai
         assert run.state == "rejected" and run.is_over(datetime.now(UTC), idle_hours=0.0)
         append_event(settings.tables, "r", "start_engines", {}, attempt=run.n_times["rejected"])
         assert read_run(settings.tables, "r").state == "open"
+
+
+@pytest.mark.parametrize(
+    ("events", "hours_ago", "may_publish"),
+    [
+        ({"plan_refresh": {}}, 1, True),
+        ({"plan_refresh": {}, "held": {}}, 1, True),
+        ({"plan_refresh": {}, "failed": {}}, 1, True),  # its task may be cleared at any moment
+        ({"plan_refresh": {}, "failed": {}}, 49, False),
+        ({"plan_refresh": {}, "published": {}}, 1, False),
+        ({"plan_refresh": {}, "planned": {}}, 1, False),
+        ({"piloted": {}, "planned": {}, "stop_engines": {}}, 1, False),
+        ({"plan_refresh": {}, "rejected": {}}, 1, False),
+        ({"plan_refresh": {}, "rejected": {}, "start_engines": {}}, 1, True),
+    ],
+)
+def test_only_a_run_that_is_not_over_may_be_about_to_publish(
+    settings: Settings, events: dict[str, Any], hours_ago: int, may_publish: bool
+) -> None:
+    pinned = {"pinned": asdict(pins(settings.tables, "r"))}
+    append_events(settings.tables, "r", pinned | events, at=datetime.now(UTC) - timedelta(hours=hours_ago))
+    append_event(settings.tables, "maintenance", "maintain_tables", {})
+    assert (runs_that_may_publish(settings.tables, idle_hours=48) == {"r"}) == may_publish
+    assert runs_that_may_publish(settings.tables, idle_hours=48) <= {"r"}
