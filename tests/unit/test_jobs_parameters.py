@@ -13,7 +13,7 @@ from jobs.exit_codes import exit_code_of
 from jobs.pin_inputs import Params as PinParams
 from jobs.pins import run_id_of
 from jobs.run_job import parse_params
-from jobs.spark_session import delta_jars
+from jobs.spark_session import delta_jars, server_conf, server_env
 from mis_scoring.core.errors import DataError, EngineError
 from tests.world import settings_under
 
@@ -60,6 +60,17 @@ def test_an_object_store_is_refused_as_a_table_root_with_the_reason(tmp_path: Pa
 def test_missing_jars_are_one_clear_error_before_any_session(tmp_path: Path) -> None:
     with pytest.raises(MissingRequirementError, match=r"Delta's jars are missing: 0 of 7 .* Run `make setup`"):
         delta_jars(settings_under(tmp_path, jars_dir=tmp_path))
+
+
+@pytest.mark.parametrize(("master", "is_local"), [("local[2]", True), ("spark://master:7077", False), ("yarn", False)])
+def test_executors_of_a_cluster_can_reach_the_driver(tmp_path: Path, master: str, is_local: bool) -> None:
+    for number in range(7):
+        (tmp_path / f"{number}.jar").touch()
+    settings = settings_under(tmp_path, jars_dir=tmp_path, spark_master=master)
+    conf = server_conf(settings) | server_env(settings)
+    loopback = {"spark.driver.host", "spark.driver.bindAddress", "SPARK_LOCAL_IP"}
+    assert loopback & conf.keys() == (loopback if is_local else set())
+    assert [name for name, value in conf.items() if value == "127.0.0.1" and name not in loopback] == []
 
 
 def test_each_kind_of_error_has_its_exit_code() -> None:
