@@ -27,7 +27,7 @@ RESULTS: dict[str, Any] = {
     "report_run": {"run_id": "a-run"},
     "evaluate_labeler": {"run_id": "a-promotion", "version": "7"},
     "gate_labeler": {"version": "7"},
-    "promote_labeler": {"version": "7", "artifact_id": "abc", "previous_version": "6"},
+    "promote_labeler": {"version": "7", "moved_to": "7", "artifact_id": "abc", "previous_version": "6"},
 }
 
 
@@ -149,6 +149,13 @@ def test_a_promoted_labeler_is_told_and_its_next_run_planned_only(jobs: Jobs) ->
     assert jobs.names == ["evaluate_labeler", "gate_labeler", "promote_labeler", *planned]
     assert jobs.asked[2][1] == {"run_id": "a-promotion", "version": "7"}
     assert told_of("labeler")[len(before) :] == [{"version": "7", "artifact_id": "abc", "previous_version": "6"}]
+
+
+def test_a_champion_that_is_promoted_again_is_not_told(jobs: Jobs) -> None:
+    before = told_of("labeler")
+    jobs.results["promote_labeler"] |= {"moved_to": None}
+    state, _, _ = run_dag("labeler_promotion", labeler="challenger")
+    assert state == "success" and told_of("labeler") == before
 
 
 def test_a_labeler_that_fails_the_gate_is_not_promoted(jobs: Jobs) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
 from jobs.exit_codes import exit_code_of
 from jobs.pin_inputs import Params as PinParams
 from jobs.pins import run_id_of
-from jobs.run_job import parse_params
+from jobs.run_job import parse_params, run_job
+from jobs.run_ledger import read_run
 from jobs.spark_session import delta_jars, server_conf, server_env
 from mis_scoring.core.errors import DataError, EngineError
+from tests.published_run import make_tables, write_run
 from tests.world import settings_under
+
+TIMES = {"seconds": 0, "waited_s": 0}
 
 
 def test_parameters_are_typed() -> None:
@@ -40,6 +45,23 @@ def test_every_wrong_parameter_is_listed_at_once() -> None:
         "parameter run_id is missing",
         "parameter round='three' is no whole number",
     ]
+
+
+def test_a_published_run_keeps_its_plan_and_the_pairs_of_its_rounds(tmp_path: Path) -> None:
+    """Cleared and run again, both would count what the run has judged meanwhile as reused."""
+    settings = settings_under(tmp_path, jars_dir=tmp_path)
+    make_tables(settings.tables)
+    for run_id, published in (("done", True), ("going", False)):
+        write_run(settings.tables, run_id, at=datetime.now(UTC) - timedelta(hours=1), published=published)
+    first = read_run(settings.tables, "done")
+    of_job: dict[str, dict[str, str]] = {"plan_refresh": {}, "build_round": {"round": "0"}}
+    for job, values in of_job.items():
+        again = run_job(job, {"run_id": "done"} | values, settings, attempt=2)
+        event = f"round_0_{job}" if values else job
+        assert again | TIMES == {**first.of(event)} | TIMES
+        assert {**read_run(settings.tables, "done").of(event)} | TIMES == again | TIMES, "so are reports and counters"
+        with pytest.raises(MissingRequirementError, match="Delta's jars"):  # it would start Spark
+            run_job(job, {"run_id": "going"} | values, settings)
 
 
 def test_the_same_trigger_of_the_same_deployment_is_the_same_run() -> None:
