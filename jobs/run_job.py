@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 SPARK_JOBS = ("scope_members", "retrieve_candidates", "plan_refresh", "build_round", "stop_early", "publish_labels")
 LABELER_JOBS = ("evaluate_labeler", "gate_labeler", "promote_labeler")
-ENGINE_JOBS = ("start_engines", "score_round", "stop_engines")
+ENGINE_JOBS = ("start_engines", "score_round", "stop_engines", "end_orphan_engines")
 PLAIN_JOBS = ("pin_inputs", *ENGINE_JOBS, "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
 # once its run has judged them, pairs would count as reused: what these found before stands in the reports

@@ -23,7 +23,7 @@ from semlabel_dags.job_operator import JobOperator
 ENGINE_POOL = "engines"  # its slots are the engines that may run at once; `semlabel deployment up` makes it
 
 SPARK = ("scope_members", "retrieve_candidates", "plan_refresh", "build_round", "stop_early", "publish_labels")
-RAY = ("start_engines", "score_round", "stop_engines")
+RAY = ("start_engines", "score_round", "stop_engines", "end_orphan_engines")
 
 _RUNNERS = {
     "SEMLABEL_JOB_RUNNER": ("process", "inline"),

@@ -25,6 +25,8 @@ RESULTS: dict[str, Any] = {
     "stop_early": {"next_round": 0},
     "publish_labels": {"labels_version": 3, "changes": {"added": 1}},
     "report_run": {"run_id": "a-run"},
+    "maintain_tables": {"run_id": "table_maintenance-1"},
+    "end_orphan_engines": {"engines_ended": 0},
     "evaluate_labeler": {"run_id": "a-promotion", "version": "7"},
     "gate_labeler": {"version": "7"},
     "promote_labeler": {"version": "7", "moved_to": "7", "artifact_id": "abc", "previous_version": "6"},
@@ -164,3 +166,9 @@ def test_a_labeler_that_fails_the_gate_is_not_promoted(jobs: Jobs) -> None:
     jobs.results["gate_labeler"] = CheckFailedError("version 7 does not pass the gate: F1 is 0.5, limit >= 0.9")
     state, _, _ = run_dag("labeler_promotion")
     assert state == "failed" and jobs.names == ["evaluate_labeler", "gate_labeler"]
+
+
+def test_maintenance_ends_engines_once_it_has_failed_the_runs_that_died(jobs: Jobs) -> None:
+    state, _, _ = run_dag("table_maintenance")
+    assert state == "success" and jobs.names == ["maintain_tables", "end_orphan_engines"]
+    assert jobs.asked[1][1] == {"run_id": "table_maintenance-1"}
