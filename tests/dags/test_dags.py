@@ -79,11 +79,11 @@ def test_the_engines_of_a_run_are_torn_down_after_its_last_round_whatever_became
         assert stop.task_id not in dags[kind].get_task("publish_labels").upstream_task_ids
 
 
-def test_rounds_are_scored_in_the_pool_of_the_engines_and_nothing_else_is(dags: dict[str, Any]) -> None:
+def test_what_loads_engines_runs_in_their_pool_and_nothing_else_does(dags: dict[str, Any]) -> None:
     for dag in dags.values():
-        in_pool = {task.task_id.split(".")[-1] for task in dag.tasks if task.pool == "engines"}
-        assert in_pool <= {"score_round"}
-    assert dags["weekly_full"].get_task("round_0.score_round").pool == "engines"
+        for task in dag.tasks:
+            loads = task.task_id.split(".")[-1] in ("score_round", "evaluate_labeler", "gate_labeler")
+            assert (task.pool == "engines") == loads, task.task_id
 
 
 def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def test_the_dags_know_the_jobs_as_the_command_line_does(dags: dict[str, Any]) -
     assert {task.job for dag in dags.values() for task in dag.tasks if hasattr(task, "job")} <= set(JOBS)
 
 
-@pytest.mark.parametrize("kind", ["daily_incremental", "weekly_full"])
+@pytest.mark.parametrize("kind", REFRESHES)
 def test_a_dag_that_was_paused_for_weeks_catches_up_in_one_run(dags: dict[str, Any], kind: str) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
     from airflow.timetables.base import DagRunInfo
