@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from jobs import stop_early
+from jobs import retrieve_candidates, scope_members, stop_early
 from jobs.ledger import append_event
 from jobs.settings import Settings
+from jobs.tables import append
 from schemas.labels import LABELS
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS, register_variant
 from tests.world import World
@@ -136,3 +137,30 @@ def test_a_round_can_be_ended_again_once_its_staging_is_gone(prepared: World) ->
     by_member = lambda rows: sorted(rows, key=lambda row: row["member_id"])  # noqa: E731
     assert by_member(after) == by_member(before) and sum(row["scored"] for row in after) > 0
     assert ended["committed"] == 32 and len(prepared.rows("judgments")) == n_judged
+
+
+def test_texts_are_embedded_in_parts_and_an_attempt_goes_on_from_the_last_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.put_profiles(PROFILE_TEXTS)
+    world.put_catalog(CATALOG_TEXTS)
+    run_id = world.pin("in parts")
+    scope_members.run(world.spark, world.settings, scope_members.Params(run_id=run_id))
+    parts: list[str] = []
+
+    def append_two(rows: Any, root: Path, table: Any, *, transaction: str) -> None:
+        if len(parts) == 2:
+            raise KeyboardInterrupt
+        parts.append(transaction)
+        append(rows, root, table, transaction=transaction)
+
+    monkeypatch.setattr(retrieve_candidates, "TEXTS_A_COMMIT", 4)
+    params = retrieve_candidates.Params(run_id=run_id)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(retrieve_candidates, "append", append_two)
+        retrieve_candidates.run(world.spark, world.settings, params)
+    n_kept = len(world.rows("embeddings"))
+    again = retrieve_candidates.run(world.spark, world.settings, params)
+    hashes = [row["text_hash"] for row in world.rows("embeddings")]
+    assert n_kept > 0 and again["texts_embedded"] == len(hashes) - n_kept > 4
+    assert len(hashes) == len(set(hashes)) and again["members"] == len(PROFILE_TEXTS)
