@@ -8,8 +8,8 @@ Makes a labeler the champion that the next runs pin, through the gate, and says 
 - **Gate**: a version that does not keep a limit ends the run, and the champion stays;
   `semlabel labeler promote --force` is the only way past it.
 - **Afterwards** nothing is scored: members are retrieved, and `plan_refresh` plans a full refresh with the new
-  champion: members, pairs, tokens and money. The next `weekly_full` does it; trigger it to have it sooner. DAGs that
-  schedule on the asset `labeler` are told the version.
+  champion: members, pairs, tokens, money, and whether a ceiling would stop it; in the ledger that run ends `planned`.
+  The next `weekly_full` does it; trigger it to have it sooner. DAGs that schedule on the asset `labeler` are told.
 - **Rerun**: clear the failed task; a version that is the champion is promoted again without effect.
 - **Takes effect** in `promote_labeler`, for runs that are pinned later; undo with
   `semlabel labeler promote previous_champion`.
@@ -33,7 +33,7 @@ def labeler_promotion() -> None:
         job_task("evaluate_labeler", values={"trigger_id": TRIGGER_ID, "labeler": "{{ params.labeler }}"}),
         job_task("gate_labeler", values=OF_VERSION),
         job_task("promote_labeler", values=OF_VERSION, announcement=NEW_LABELER, outlets=[NEW_LABELER.outlet]),
-        *plan_steps("weekly_full"),  # what the next weekly run would pin and plan; this one ends with its plan
+        *plan_steps("weekly_full", ends_run=True),  # as the next weekly run would pin and plan
     )
 
 

@@ -6,15 +6,13 @@ Reads both versions; holds only the entries that differ.
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
-from deltalake.exceptions import DeltaError
 
-from jobs.errors import MissingRequirementError
+from jobs.errors import MissingRequirementError, MissingVersionError
 from jobs.rules.catalog import EntryChange, EntryState, by_what_matters, entry_changes, opens_no_slot
-from jobs.table_path import table_path
+from jobs.table_version import open_version
 from schemas.catalog import CATALOG
 
 
@@ -69,18 +67,13 @@ def _differences(root: Path, then: int, now: int) -> list[dict[str, Any]]:
 
 
 def _whole_version(root: Path, version: int) -> DeltaTable:
-    """Return a version whose files are all there."""
-    gone = MissingRequirementError(
-        f"catalog version {version} can't be read: files that no version of the last SEMLABEL_VACUUM_HOURS needs are "
-        "deleted. Name a newer version."
-    )
     try:
-        table = DeltaTable(table_path(root, CATALOG), version=version)
-    except DeltaError as error:
-        raise gone from error
-    if not all(Path(unquote(file.removeprefix("file://"))).exists() for file in table.file_uris()):
-        raise gone
-    return table
+        return open_version(root, CATALOG, version)
+    except MissingVersionError as error:
+        raise MissingRequirementError(
+            f"catalog version {version} can't be read: files that no version of the last SEMLABEL_VACUUM_HOURS needs "
+            "are deleted. Name a newer version."
+        ) from error
 
 
 def _entries(name: str) -> str:

@@ -4,9 +4,9 @@ import hashlib
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import QueryBuilder
 
-from jobs.table_path import table_path
+from jobs.table_version import open_version
 from mis_scoring.core.identity import canonical_json
 from schemas.catalog import CATALOG
 
@@ -17,7 +17,7 @@ def catalog_version_of(root: Path, delta_version: int) -> str:
     Rows are ordered by their whole content, so that neither files nor commits matter. Streams; the sort may spill.
     """
     names = sorted(CATALOG.columns.names)
-    table = DeltaTable(table_path(root, CATALOG), version=delta_version)
+    table = open_version(root, CATALOG, delta_version)
     rows = (
         QueryBuilder()
         .register(CATALOG.name, table)

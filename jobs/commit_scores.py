@@ -1,4 +1,4 @@
-"""Commit the staged scores of one round to `judgments`, once.
+"""Commit the staged scores of one round to `judgments`, once; and say of a round what it scored.
 
 Ray writes parquet staging; this is the one Delta commit that follows, under the transaction id (run_id, round, scorer).
 A row that failed in the engine has no score: its member goes to quarantine with the error, and stays in scope.
@@ -14,31 +14,36 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from jobs.judgments import one_a_key
 from jobs.pins import Pins
 from jobs.quarantine import set_aside
-from jobs.tables import append
+from jobs.round_commit import committed_result, round_transaction
+from jobs.tables import append, read
 from mis_scoring.ray_data.staging import STAGED_SCORES, scores_folder
-from mis_scoring.ray_data.summary import summarise
+from mis_scoring.ray_data.summary import prepare_folder, summarise
 from schemas.judgments import JUDGMENTS
+from schemas.round_outcomes import ROUND_OUTCOMES
 
 
 def commit_scores(
     spark: SparkSession, root: Path, staging: Path, pins: Pins, round: int, past_stop: DataFrame
-) -> dict[str, Any]:
-    """Append the round's new judgments and set the rows that failed aside.
+) -> tuple[dict[str, Any], DataFrame]:
+    """Append the round's new judgments and set the rows that failed aside; not where it is done and the staging gone.
 
     Args:
         past_stop: member_id of those whose round prices their stop; where it fails, nothing of theirs is incomplete.
     Returns:
-        committed, failed: counts of pairs and of member rows.
+        committed, failed: counts of pairs and of member rows; and what each member's row cost, see `spent`.
     """
     folder = scores_folder(staging, pins.run_id, round, pins.scorer_id)
+    prepare_folder(folder)
     summary = summarise(folder)
+    done = None if summary["rows"] else committed_result(root, pins, round)
+    if done:
+        return {"committed": done["scored"], "failed": done["errors"]}, _kept_cost(spark, root, pins, round)
     staged = read_staged(spark, folder)
     if summary["scored"]:
-        transaction = f"{pins.run_id}:scores:{round}:{pins.scorer_id}"
-        append(to_judgments(staged, pins), root, JUDGMENTS, transaction=transaction)
+        append(to_judgments(staged, pins), root, JUDGMENTS, transaction=round_transaction(pins, round))
     if summary["errors"]:
         set_aside(failures(staged, past_stop), root, run_id=pins.run_id, step=f"score_round_{round}")
-    return {"committed": summary["scored"], "failed": summary["errors"]}
+    return {"committed": summary["scored"], "failed": summary["errors"]}, spent(staged)
 
 
 def read_staged(spark: SparkSession, folder: Path) -> DataFrame:
@@ -78,6 +83,12 @@ def spent(staged: DataFrame) -> DataFrame:
     """
     cost = (F.size("item_ids").alias("scored"), F.col("n_tokens").alias("tokens"), "tie_tokens")
     return staged.where("error IS NULL").select("member_id", *cost)
+
+
+def _kept_cost(spark: SparkSession, root: Path, pins: Pins, round: int) -> DataFrame:
+    """Return the same of a round whose staging is gone, as its outcomes have it."""
+    outcomes = read(spark, root, ROUND_OUTCOMES, run_id=pins.run_id, round=round)
+    return outcomes.where("scored > 0").select("member_id", "scored", "tokens", "tie_tokens")
 
 
 def failures(staged: DataFrame, past_stop: DataFrame) -> DataFrame:

@@ -36,6 +36,21 @@ class CeilingError(CheckFailedError):
     """A plan may cost more than a setting allows; nothing was spent."""
 
 
+class MissingVersionError(DataError):
+    """A pinned version of a table can't be read any more, and no retry brings it back.
+
+    Attributes:
+        table, version: which.
+    """
+
+    def __init__(self, table: str, version: int) -> None:
+        self.table, self.version = table, version
+        super().__init__(
+            f"{table} version {version} can't be read any more: files that no version of the last "
+            "SEMLABEL_VACUUM_HOURS needs are deleted. Start a new run, which pins what stands now."
+        )
+
+
 class FaultsError(DataError):
     """An input has faults; all of them are listed at once.
 

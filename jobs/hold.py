@@ -7,10 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from jobs.errors import CheckFailedError, HeldError
-from jobs.ledger import APPROVED, HELD, PUBLISHED, append_event, event_payload
+from jobs.ledger import APPROVED, HELD, append_event
 from jobs.pins import Pins
 from jobs.published_event import count_by
 from jobs.rules.guards import GuardLimits, PublicationFigures, reasons_to_hold
+from jobs.run_ledger import read_run
 from jobs.settings import Settings
 from jobs.table_reader import literal, pins_of, query
 from schemas.catalog import CATALOG
@@ -24,30 +25,33 @@ def hold_past_limits(settings: Settings, pins: Pins) -> None:
     """Let a publication through, or append `held` with its figures.
 
     Raises:
-        HeldError: it is past a limit and nobody has approved it.
+        HeldError: it is past a limit, and by more than somebody has approved.
     """
-    if event_payload(settings.tables, pins.run_id, APPROVED) is not None:
-        return
+    run = read_run(settings.tables, pins.run_id)
+    approved = run.of(APPROVED).get("figures")
     figures = figures_of(settings, pins)
-    reasons = reasons_to_hold(figures, limits_of(settings))
+    reasons = reasons_to_hold(figures, limits_of(settings), PublicationFigures(**approved) if approved else None)
     if reasons:
-        append_event(settings.tables, pins.run_id, HELD, {"reasons": reasons, "figures": asdict(figures)})
+        held = {"reasons": reasons, "figures": asdict(figures)}
+        if run.state != "held" or run.of(HELD) != held:
+            append_event(settings.tables, pins.run_id, HELD, held, attempt=run.n_times.get(HELD, 0) + 1)
         raise HeldError(pins.run_id, reasons)
 
 
 def approve(settings: Settings, run_id: str) -> dict[str, Any]:
-    """Let a held run go on: append `approved`, once.
+    """Let a held run go on with the figures that it was last held with: append `approved`, once for each hold.
 
     Raises:
         MissingRequirementError: there is no such run.
         CheckFailedError: it is not held; says what it is.
     """
     pins_of(settings.tables, run_id)
-    held = event_payload(settings.tables, run_id, HELD)
-    if held is None or event_payload(settings.tables, run_id, PUBLISHED) is not None:
-        state = "was never held" if held is None else "is published already"
+    run = read_run(settings.tables, run_id)
+    held = run.of(HELD)
+    if not held or run.state == "published":
+        state = "is published already" if held else "was never held"
         raise CheckFailedError(f"Run {run_id} {state}: there is nothing to approve. `semlabel runs` lists the runs.")
-    append_event(settings.tables, run_id, APPROVED, {"reasons": held["reasons"]})
+    append_event(settings.tables, run_id, APPROVED, held, attempt=run.n_times[HELD])
     return {
         "run_id": run_id,
         "approved": held["reasons"],

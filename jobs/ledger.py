@@ -7,7 +7,7 @@ attempt reads the same.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from jobs.rules.run_state import HELD as HELD
 from jobs.rules.run_state import PILOTED as PILOTED
 from jobs.rules.run_state import PLANNED as PLANNED
 from jobs.rules.run_state import PUBLISHED as PUBLISHED
+from jobs.rules.run_state import REJECTED as REJECTED
 from jobs.rules.standing import PROFILE_UPDATES
 from jobs.table_path import table_exists
 from jobs.table_reader import literal, pins_of, query
@@ -98,8 +99,23 @@ def _pins_of_runs_with(root: Path, event: str) -> list[Pins]:
     return [Pins(**json.loads(row["payload"])) for row in query(root, sql, RUNS)]
 
 
+def runs_that_may_publish(root: Path, *, idle_hours: float) -> set[str]:
+    """Return the pinned runs that may be about to publish: no end is in the ledger, and something happened lately.
+
+    A run that is taken up again after its end, or after so many hours, looks at the labels as they are then.
+    """
+    since = (datetime.now(UTC) - timedelta(hours=idle_hours)).isoformat()
+    sql = f"""
+        SELECT run_id FROM runs GROUP BY run_id
+        HAVING count(*) FILTER (WHERE event = '{PINNED}') > 0
+        AND count(*) FILTER (WHERE event IN ('{PUBLISHED}', '{PLANNED}')) = 0
+        AND max(at) >= TIMESTAMP '{since}'
+        AND max(at) FILTER (WHERE event = '{REJECTED}') IS DISTINCT FROM max(at)"""
+    return {row["run_id"] for row in query(root, sql, RUNS)}
+
+
 def unpublished_runs(root: Path) -> list[str]:
-    """Return the runs that are pinned and have no `published` event."""
+    """Return the runs that are pinned and have no `published` event, whatever became of them."""
     sql = f"""
         SELECT DISTINCT run_id FROM runs WHERE event = '{PINNED}'
         AND run_id NOT IN (SELECT run_id FROM runs WHERE event = '{PUBLISHED}')"""

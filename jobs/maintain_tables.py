@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 KIND = "table_maintenance"
 EVERY = tuple(dict.fromkeys((*UPSTREAM_TABLES, *RUN_TABLES)))
-OWN = tuple(table for table in EVERY if table not in UPSTREAM_TABLES)  # a new version of an upstream table is a hint
+OWN = tuple(table for table in EVERY if table not in UPSTREAM_TABLES)  # the layout of the others is their writers'
 STAGING_PREFIXES = ("scores/run_id=", "retrieval/")  # under the staging root; a run's id follows
 
 

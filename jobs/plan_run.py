@@ -6,11 +6,9 @@ A refresh afterwards is another run, which pins what stands then. Nothing is sco
 import uuid
 from typing import Any
 
-from jobs.ledger import PLANNED, append_event
 from jobs.local.connect_server import connect_server
 from jobs.local.shared_ray import shared_ray
 from jobs.run_job import run_job
-from jobs.run_price import ceilings_passed
 from jobs.settings import Settings
 
 
@@ -34,10 +32,8 @@ def plan_run(settings: Settings, kind: str, *, recompute: bool = False, with_pil
         n_members = run_job("scope_members", {"run_id": run_id}, connected)["members"]
         run_job("retrieve_candidates", {"run_id": run_id}, connected)
         pilot = _pilot(connected, run_id) if with_pilot and n_members else None
-        unbounded = connected.model_copy(update={"max_pairs": None, "max_cost_usd": None})
-        plan = run_job("plan_refresh", {"run_id": run_id}, unbounded)
-    append_event(settings.tables, run_id, PLANNED, {})
-    return plan | {"run_id": run_id, "above_ceiling": ceilings_passed(plan, settings), "pilot": pilot}
+        plan = run_job("plan_refresh", {"run_id": run_id, "ends_run": "true"}, connected)
+    return plan | {"run_id": run_id, "pilot": pilot}
 
 
 def _pilot(settings: Settings, run_id: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from jobs.input_hold import standing_holds
 from jobs.judgments import usable_judgments
 from jobs.label_diff import to_changes
 from jobs.labels_commit import LabelsBase, LostRaceError, mark_publication, swap_labels
-from jobs.ledger import PUBLISHED, event_payload, unpublished_runs
+from jobs.ledger import PUBLISHED, event_payload, runs_that_may_publish
 from jobs.member_outcomes import to_coverage, to_labels
 from jobs.on_hold import is_on_hold
 from jobs.pins import Pins
@@ -99,9 +99,13 @@ def _publish_once(spark: SparkSession, settings: Settings, pins: Pins) -> dict[s
         hold_past_limits(settings, pins)
     written = read(spark, root, LABEL_CHANGES, run_id=pins.run_id)
     version = swap_labels(spark, root, pins.run_id, base, written) if counts else None
-    if version is None and needs_commit(pins.kind, n_changes=0, n_others_open=len(unpublished_runs(root)) - 1):
+    if version is None and needs_commit(pins.kind, n_changes=0, n_others_open=_n_others_open(settings, pins)):
         version = mark_publication(root, pins.run_id, base)
     return append_published(root, pins.run_id, version, counts, compared_with=base.version)
+
+
+def _n_others_open(settings: Settings, pins: Pins) -> int:
+    return len(runs_that_may_publish(settings.tables, idle_hours=settings.run_idle_hours) - {pins.run_id})
 
 
 def _compare_coverage(spark: SparkSession, root: Path, pins: Pins) -> DataFrame:

@@ -5,7 +5,7 @@ Needs no Spark. Counts and versions only: no member is named and no text is quot
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.ledger import HELD, PUBLISHED
 from jobs.mlflow_client import experiment_id, registry_client
@@ -29,6 +29,11 @@ from jobs.table_reader import literal, pins_of, query
 from schemas.coverage import COVERAGE
 from schemas.labels import LABELS
 from schemas.quarantine import QUARANTINE
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_RUN_TAG = "semlabel_run_id"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +105,15 @@ def _counts(settings: Settings, pins: Pins, ledger: RunLedger) -> dict[str, int]
 
 def _log_metrics(settings: Settings, report: dict[str, Any]) -> None:
     client = registry_client(settings)
-    run = client.create_run(experiment_id(client, settings), run_name=report["run_id"])
+    run = _mlflow_run(client, experiment_id(client, settings), report["run_id"])
     figures = report["counts"] | {k: v for k, v in (report["quality"] or {}).items() if v is not None}
     for name, value in figures.items():
         client.log_metric(run.info.run_id, name, float(value))
     client.set_tag(run.info.run_id, "artifact_id", report["pins"]["artifact_id"])
     client.set_terminated(run.info.run_id)
+
+
+def _mlflow_run(client: "MlflowClient", experiment: str, run_id: str) -> Any:
+    """Return the run in MLflow, which is one however often it is reported."""
+    found = client.search_runs([experiment], f"tags.{_RUN_TAG} = '{run_id}'", max_results=1)
+    return found[0] if found else client.create_run(experiment, run_name=run_id, tags={_RUN_TAG: run_id})

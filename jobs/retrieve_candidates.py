@@ -3,9 +3,10 @@
 A member who keeps the candidates of an earlier run (`scope`) is not retrieved: they are copied, those that have been
 retired since among them.
 
-Texts that have a vector keep it (`embeddings`). A Python worker holds the whole catalog's vectors (3 KB an entry) and
-one batch of members; everything else streams. What is moved and ranked grows with the members in scope and the catalog;
-what is read, also with all profiles and all texts that were ever embedded.
+Texts that have a vector keep it (`embeddings`); those that have none are embedded and committed in parts, so that an
+attempt that is killed leaves the next one less to do. A Python worker holds the whole catalog's vectors (3 KB an entry)
+and one batch of members; everything else streams. What is moved and ranked grows with the members in scope and the
+catalog; what is read, also with all profiles and all texts that were ever embedded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,7 @@ from jobs.retrieval.sections import split_sections
 from jobs.retrieval.topk import CatalogIndex, top_candidates
 from jobs.scope import members_in_scope, n_in_scope, n_to_retrieve
 from jobs.settings import Settings
+from jobs.table_admin import current_version
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import append, read, replace
 from mis_scoring.core.errors import DataError
@@ -50,6 +52,7 @@ from schemas.scope import SCOPE
 
 STEP = "retrieve_candidates"
 INDEX = "index"
+TEXTS_A_COMMIT = 50_000  # an attempt that dies loses fewer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,11 +175,15 @@ def _rank_one(index: CatalogIndex, member_id: str, vectors: Any, k: int) -> pd.D
 
 def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataFrame) -> int:
     root = settings.tables
-    known = read(spark, root, EMBEDDINGS, retriever_id=pins.retriever_id).select("text_hash")
+    version = current_version(root, EMBEDDINGS)
+    known = read(spark, root, EMBEDDINGS, version=version, retriever_id=pins.retriever_id).select("text_hash")
     missing = texts.join(known.join(texts, "text_hash", "left_semi"), "text_hash", "left_anti")
     n_missing, folder = missing.count(), _tally_folder(settings, pins, "embedded")
     if n_missing == 0:
         return 0
+    n_parts = -(-n_missing // TEXTS_A_COMMIT)
+    if n_parts > 1:
+        missing = _stage(missing, settings, pins, "missing")
     model_dir, retriever_id, tallied_in = str(settings.minilm_dir), pins.retriever_id, str(folder)
 
     def embed(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -186,10 +193,13 @@ def _embed_new(spark: SparkSession, settings: Settings, pins: Pins, texts: DataF
             add(len(frame))
             yield pd.DataFrame({"retriever_id": retriever_id, "text_hash": frame["text_hash"], "vector": vectors})
 
-    spread = missing.repartition(settings.spark_partitions, "text_hash")
-    rows = spread.mapInPandas(embed, "retriever_id string, text_hash string, vector binary")
     with _progress(folder, n_missing, "texts embedded"):
-        append(rows, root, EMBEDDINGS, transaction=f"{pins.run_id}:{STEP}")
+        for part in range(n_parts):
+            of_part = missing.where(F.pmod(F.xxhash64("text_hash"), F.lit(n_parts)) == part)
+            spread = of_part.repartition(settings.spark_partitions, "text_hash")
+            rows = spread.mapInPandas(embed, "retriever_id string, text_hash string, vector binary")
+            # the version tells attempts apart: what is missing, and so each part, differs once one has committed
+            append(rows, root, EMBEDDINGS, transaction=f"{pins.run_id}:{STEP}:{version}:{part}")
     return n_missing
 
 

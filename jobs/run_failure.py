@@ -1,8 +1,10 @@
-"""Write down that a run failed: its task gave up, or nothing was heard of it for too long; or that a canary did."""
+"""Write down that a run failed, since its task gave up or nothing was heard of it for too long; that a canary did; that
+a person rejected a plan.
+"""
 
 from pathlib import Path
 
-from jobs.ledger import CANARY_FAILED, FAILED, append_event
+from jobs.ledger import CANARY_FAILED, FAILED, REJECTED, append_event
 from jobs.run_ledger import RunLedger, read_run
 from mis_scoring.engines.canary import CanaryError
 
@@ -21,6 +23,12 @@ def fail_run(root: Path, run_id: str, step: str, reason: str) -> None:
     run = read_run(root, run_id)
     if run.state == "open":
         write_failure(root, run, reason, step=step)
+
+
+def reject_run(root: Path, run_id: str) -> None:
+    """Write down that a person rejected the plan of a run, at which it ends unless somebody asks again."""
+    run = read_run(root, run_id)
+    append_event(root, run_id, REJECTED, {}, attempt=run.n_times.get(REJECTED, 0) + 1)
 
 
 def write_canary_failure(root: Path, run_id: str, round: int, failure: CanaryError) -> None:

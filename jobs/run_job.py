@@ -15,15 +15,18 @@ from typing import Any
 
 from jobs.errors import FaultsError, MissingRequirementError
 from jobs.ledger import append_event, event_payload, last_event_at
+from jobs.run_ledger import read_run
 from jobs.settings import Settings
 
 log = logging.getLogger(__name__)
 
 SPARK_JOBS = ("scope_members", "retrieve_candidates", "plan_refresh", "build_round", "stop_early", "publish_labels")
 LABELER_JOBS = ("evaluate_labeler", "gate_labeler", "promote_labeler")
-ENGINE_JOBS = ("start_engines", "score_round", "stop_engines")
+ENGINE_JOBS = ("start_engines", "score_round", "stop_engines", "end_orphan_engines")
 PLAIN_JOBS = ("pin_inputs", *ENGINE_JOBS, "report_run", "maintain_tables", *LABELER_JOBS)  # import no Spark
 JOBS = SPARK_JOBS + PLAIN_JOBS
+# once its run has judged them, pairs would count as reused: what these found before stands in the reports
+KEPT_ONCE_PUBLISHED = ("plan_refresh", "build_round")
 _FLAGS = {"true": True, "false": False}
 
 
@@ -48,7 +51,9 @@ def run_job(
     module = importlib.import_module(f"jobs.{name}")
     params = parse_params(module.Params, values, job=name)
     started_at, started = datetime.now(UTC), time.monotonic()
-    if name in SPARK_JOBS:
+    if kept := _kept(name, params, settings):
+        result = kept
+    elif name in SPARK_JOBS:
         result = _run_with_spark(module, name, settings, params)
     else:
         result = dict(module.run(settings, params))
@@ -76,6 +81,14 @@ def result_of(name: str, values: Mapping[str, str], settings: Settings, *, attem
 
 def _event_of(name: str, params: Any) -> str:
     return f"round_{params.round}_{name}" if hasattr(params, "round") else name
+
+
+def _kept(name: str, params: Any, settings: Settings) -> dict[str, Any]:
+    """Return what a job found that is not run again, since its run is published; empty for any other."""
+    if name not in KEPT_ONCE_PUBLISHED:
+        return {}
+    run = read_run(settings.tables, params.run_id)
+    return dict(run.of(_event_of(name, params))) if run.state == "published" else {}
 
 
 def _run_with_spark(module: ModuleType, name: str, settings: Settings, params: Any) -> dict[str, Any]:

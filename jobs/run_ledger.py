@@ -1,10 +1,12 @@
 """What runs left in the ledger, a value a run: its events, its state, its rounds, its seconds.
 
-Of several attempts of an event the last counts: it did what the earlier ones left undone.
+Of several attempts of an event the last counts: it did what the earlier ones left undone. Its seconds are those of all
+together, and its wait is that of the first, since a later one may have waited for a person.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,17 +27,25 @@ class RunLedger:
     """The events of one run.
 
     Attributes:
-        payloads: event -> what the job returned, `seconds` and `waited_s` among it.
+        payloads: event -> what the job returned, `seconds` and `waited_s` among it; see above.
         times: event -> when it was appended, UTC.
-        n_failed: how often it failed.
-        n_canary_failures: how often the canary of its engines failed, also where a later try of the round ended well.
+        n_times: event -> how often it was appended: attempts of a job, failures, holds.
     """
 
     run_id: str
     payloads: Mapping[str, Mapping[str, Any]] = field(repr=False)
     times: Mapping[str, datetime] = field(repr=False)
-    n_failed: int = 0
-    n_canary_failures: int = 0
+    n_times: Mapping[str, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def n_failed(self) -> int:
+        """How often it failed."""
+        return self.n_times.get(FAILED, 0)
+
+    @property
+    def n_canary_failures(self) -> int:
+        """How often the canary of its engines failed, also where a later try of the round ended well."""
+        return self.n_times.get(CANARY_FAILED, 0)
 
     @property
     def kind(self) -> str:
@@ -63,10 +73,9 @@ class RunLedger:
         return last_step_at(self.times)
 
     def is_over(self, now: datetime, idle_hours: float) -> bool:
-        """Whether it is published or failed, and has done nothing since, so that nobody goes on with it."""
-        return self.state in ("published", "planned", "failed") and now - self.last_step_at > timedelta(
-            hours=idle_hours
-        )
+        """Whether no more is meant to come of it and it has done nothing since, so that nobody goes on with it."""
+        is_at_its_end = self.state in ("published", "planned", "rejected", "failed")
+        return is_at_its_end and now - self.last_step_at > timedelta(hours=idle_hours)
 
     def of(self, event: str) -> Mapping[str, Any]:
         """Return an event's payload; empty where it has not happened."""
@@ -143,8 +152,19 @@ def of_rows(run_id: str, rows: Sequence[Mapping[str, Any]]) -> RunLedger:
     """Build a run's value from its rows, oldest first."""
     return RunLedger(
         run_id=run_id,
-        payloads={row["event"]: json.loads(row["payload"]) for row in rows},
+        payloads=_payloads(rows),
         times={row["event"]: row["at"] for row in rows},
-        n_failed=sum(row["event"] == FAILED for row in rows),
-        n_canary_failures=sum(row["event"] == CANARY_FAILED for row in rows),
+        n_times=Counter(row["event"] for row in rows),
     )
+
+
+def _payloads(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        payload, before = json.loads(row["payload"]), found.get(row["event"], {})
+        if "seconds" in payload and "seconds" in before:
+            payload["seconds"] = round(payload["seconds"] + before["seconds"], 3)
+        if "waited_s" in before:
+            payload["waited_s"] = before["waited_s"]
+        found[row["event"]] = payload
+    return found

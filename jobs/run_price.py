@@ -1,12 +1,13 @@
 """What a planned run costs, and the ceiling that stops it before anything is spent.
 
 Seconds go by the speed of the last published run that scored enough with the same scorer and engine, money by the rent.
+The speed is of what each attempt of a round scored itself: its seconds are of no more.
 The rescoring of ties comes on top.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +97,26 @@ def measured_tokens_per_s(root: Path, *, scorer_id: str, engine: str) -> float |
     Reads the ledger: some rows a run and round.
     """
     sql = f"SELECT run_id, event, payload FROM runs WHERE event IN ('{PINNED}', '{PUBLISHED}') OR {_SCORES} ORDER BY at"
-    runs: dict[str, dict[str, Any]] = defaultdict(dict)
+    runs: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in query(root, sql, RUNS):
-        runs[row["run_id"]][row["event"]] = json.loads(row["payload"])
+        event = row["event"] if row["event"] in (PINNED, PUBLISHED) else _SCORED
+        runs[row["run_id"]][event].append(json.loads(row["payload"]))
     for events in reversed(list(runs.values())):
-        rounds = [payload for event, payload in events.items() if event not in (PINNED, PUBLISHED)]
-        pairs, seconds = (sum(payload[name] for payload in rounds) for name in ("scored", "seconds"))
-        pins = events.get(PINNED, {})
-        is_alike = PUBLISHED in events and (pins.get("scorer_id"), pins.get("engine")) == (scorer_id, engine)
+        pins = events[PINNED][0] if events[PINNED] else {}
+        is_alike = bool(events[PUBLISHED]) and (pins.get("scorer_id"), pins.get("engine")) == (scorer_id, engine)
+        pairs, tokens, seconds = _work(events[_SCORED])
         if is_alike and pairs >= MEASURED_PAIRS and seconds:
-            return float(sum(payload["tokens"] for payload in rounds) / seconds)
+            return tokens / seconds
     return None
 
 
+def _work(attempts: Iterable[Mapping[str, Any]]) -> tuple[float, float, float]:
+    """Return pairs, tokens and seconds of the attempts that scored something; a batch of updates has one a round."""
+    found = [(one.get("attempt_scored", one["scored"]), one) for one in attempts]
+    working = [(pairs, one.get("attempt_tokens", one["tokens"]), one["seconds"]) for pairs, one in found if pairs]
+    pairs, tokens, seconds = (sum(column) for column in zip(*working, strict=True)) if working else (0, 0, 0.0)
+    return pairs, tokens, seconds
+
+
+_SCORED = "scored"
 _SCORES = r"event LIKE 'round\_%\_score\_round'"

@@ -1,7 +1,8 @@
 """Score what one round needs: `member_rounds` rows in, staged parquet out. Needs neither Spark, Airflow nor MLflow.
 
-Killed at any moment and run again, it goes on from the members whose file is complete. A round with nothing to score
-starts neither Ray nor an engine. The first round that has something starts the run's engines; on a Ray that outlives
+Killed at any moment and run again, it goes on from the members whose file is complete. A round whose scores are
+committed is not scored again, although its staging may be gone by now. A round with nothing to score starts neither Ray
+nor an engine. The first round that has something starts the run's engines; on a Ray that outlives
 this process (`ray_address`) the next rounds find them warm, and `stop_engines` ends them.
 """
 
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from jobs.artifact_folder import load_artifact
 from jobs.pins import Pins
 from jobs.progress import logged_progress
+from jobs.round_commit import committed_result
 from jobs.run_failure import write_canary_failure
 from jobs.score_spec import score_spec
 from jobs.settings import Settings
@@ -54,18 +56,22 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     """Stage one row a member that has items to score, and say what the round came to.
 
     Returns:
-        rows, scored (pairs), errors, tie_checked, tie_tokens, tokens, engines_started, engine, and the seconds of this
-        attempt; also left in the round's folder as `summary.json`.
+        rows, scored (pairs), errors, tie_checked, tie_tokens, tokens, engines_started, engine: of the round, however
+        many attempts it took; attempt_scored, attempt_tokens and seconds: of this attempt. Also left in the round's
+        folder as `summary.json`.
     Raises:
         EngineError: an engine or its canary failed; what was staged before stays.
     """
     started = time.monotonic()
     pins = pins_of(settings.tables, params.run_id)
+    if done := committed_result(settings.tables, pins, params.round):
+        return dict(done) | {"attempt_scored": 0, "attempt_tokens": 0, "seconds": _seconds_since(started)}
     files = round_files(settings.tables, params)
     member_ids, settled = members_of_round(files)
     folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
     prepare_folder(folder)
     with _alone(folder):
+        before = summarise(folder)
         if n_missing(member_ids, members_done(folder)):
             progress = logged_progress(
                 lambda: f"round {params.round}: {n_rows_staged(folder)} of {len(member_ids)} members scored"
@@ -73,9 +79,15 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
             with progress, _canary_failures_kept(settings, params):
                 _score(settings, pins, files, folder)
         check_one_to_one(folder, member_ids, settled)
-        result = summarise(folder) | {"seconds": round(time.monotonic() - started, 2)}
+        result = summarise(folder)
+        result |= {f"attempt_{what}": result[what] - before[what] for what in ("scored", "tokens")}
+        result["seconds"] = _seconds_since(started)
         write_summary(folder, result)
     return result
+
+
+def _seconds_since(started: float) -> float:
+    return round(time.monotonic() - started, 2)
 
 
 def round_files(root: Path, params: Params) -> list[str]:

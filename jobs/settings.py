@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     spark_connect_port: int = 15002
     ray_port: int = Field(6379, description="of a deployment's Ray; 0: none, each round starts its own")
     parallel_tasks: int = Field(4, ge=1, description="tasks that run at once")
-    engine_slots: int = Field(1, ge=1, description="rounds scored at once: slots of Airflow's pool `engines`")
+    engine_slots: int = Field(1, ge=1, description="tasks with engines at once: slots of Airflow's pool `engines`")
 
     # `semlabel serve`, the model server (docs/serving.md), whose engine is the one above
     start_model_server: bool = Field(False, description="`make up` starts it, too (1.1 GB)")

@@ -31,7 +31,10 @@ _SESSION_CONF = {
 
 
 # On one machine the data is small and planning is what costs: a third of the CPU went into compiling generated code.
+# Nobody else has to reach its driver; executors of a cluster do, at the name that Spark finds for the machine.
 _LOCAL_CONF = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -66,7 +69,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
 
 def server_conf(settings: Settings) -> dict[str, str]:
     """Return the configuration that only a new driver can take (a local session or a Connect server)."""
-    local_conf = _LOCAL_CONF if settings.spark_master.startswith("local") else {}
+    local_conf = _LOCAL_CONF if _is_local(settings) else {}
     return (
         session_conf(settings)
         | local_conf
@@ -76,8 +79,6 @@ def server_conf(settings: Settings) -> dict[str, str]:
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Dderby.system.home={settings.home}",
             "spark.driver.memory": settings.spark_driver_memory,
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.warehouse.dir": str(settings.home / "spark-warehouse"),
             "spark.log.level": "ERROR",
             "spark.ui.enabled": "false",
@@ -86,6 +87,16 @@ def server_conf(settings: Settings) -> dict[str, str]:
             "spark.pyspark.driver.python": sys.executable,
         }
     )
+
+
+def server_env(settings: Settings) -> dict[str, str]:
+    """Return the environment that goes with `server_conf`: where the driver listens, and its Python."""
+    own = {"SPARK_LOCAL_IP": "127.0.0.1"} if _is_local(settings) else {}
+    return own | {"PYSPARK_PYTHON": sys.executable}  # workers of a Connect server ignore spark.pyspark.python
+
+
+def _is_local(settings: Settings) -> bool:
+    return settings.spark_master.startswith("local")
 
 
 @contextmanager
@@ -106,8 +117,8 @@ def _connect(settings: Settings) -> SparkSession:
 
 
 def _start(settings: Settings, name: str) -> SparkSession:
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for name, value in server_env(settings).items():
+        os.environ.setdefault(name, value)
     builder = SparkSession.builder.appName(f"semlabel {name}").master(settings.spark_master)
     for key, value in server_conf(settings).items():
         builder = builder.config(key, value)

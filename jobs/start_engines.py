@@ -1,19 +1,14 @@
 """Set a run's engines up: end those that runs which are over left behind, so that this run's find their place.
 
 The run's own engines start with the first round that has something to score (`score_round`), so a run without one
-starts none. Only a Ray that outlives its drivers can hold engines of another run: without `ray_address` nothing is
-looked for.
+starts none.
 """
 
-import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jobs.run_ledger import RunLedger, read_runs
+from jobs.end_orphan_engines import end_orphans
 from jobs.settings import Settings
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,40 +24,4 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     Returns:
         orphaned_runs: whose engines were found and ended; engines_ended: how many.
     """
-    ended = _end_orphans(settings, params.run_id) if settings.ray_address else {}
-    return {"orphaned_runs": sorted(ended), "engines_ended": sum(map(len, ended.values()))}
-
-
-def reason_to_end(run: RunLedger, *, now: datetime, idle: timedelta) -> str | None:
-    """Say why nobody needs a run's engines any more; None where somebody may.
-
-    Args:
-        idle: a run whose last event is older than this died with its machine, say. A round that takes longer would
-            lose its engines here, and start them again.
-    """
-    if run.state == "published":
-        return "it is published"
-    if run.state == "failed":
-        return "it failed, and nobody has gone on with it"
-    is_idle = now - run.last_at > idle
-    return f"nothing has happened in it since {run.last_at:%Y-%m-%d %H:%M} UTC" if is_idle else None
-
-
-def _end_orphans(settings: Settings, run_id: str) -> dict[str, list[str]]:
-    from mis_scoring.ray_data.named_engines import end_engines, engines_by_owner
-    from mis_scoring.ray_data.session import ray_session
-
-    ended: dict[str, list[str]] = {}
-    with ray_session(address=settings.ray_address):
-        others = [owner for owner in engines_by_owner() if owner != run_id]
-        known = {run.run_id: run for run in read_runs(settings.tables)} if others else {}
-        for other in others:
-            if other not in known:  # of another deployment on the same Ray
-                log.warning("engines of %s, a run that is not in %s: left alone", other, settings.tables)
-                continue
-            idle = timedelta(hours=settings.run_idle_hours)
-            reason = reason_to_end(known[other], now=datetime.now(UTC), idle=idle)
-            if reason:
-                ended[other] = end_engines(other)
-                log.info("ended %d engines of %s: %s", len(ended[other]), other, reason)
-    return ended
+    return end_orphans(settings, params.run_id)

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.commit_scores import commit_scores, read_staged, spent
+from jobs.commit_scores import commit_scores
 from jobs.judgments import usable_judgments
 from jobs.pins import Pins
 from jobs.round_rule import is_accepted, reason
@@ -20,7 +20,6 @@ from jobs.settings import Settings
 from jobs.stop_sample import UP_TO_THE_STOP, sample_size, sampled_members
 from jobs.table_reader import literal, pins_of, query
 from jobs.tables import read, replace
-from mis_scoring.ray_data.staging import scores_folder
 from schemas.member_rounds import MEMBER_ROUNDS
 from schemas.round_outcomes import ROUND_OUTCOMES
 
@@ -45,11 +44,9 @@ def run(spark: SparkSession, settings: Settings, params: Params) -> dict[str, An
     pins = pins_of(root, params.run_id)
     rows = read(spark, root, MEMBER_ROUNDS, run_id=pins.run_id, round=params.round)
     past_stop = rows.where("is_past_stop").select("member_id")
-    committed = commit_scores(spark, root, settings.staging, pins, params.round, past_stop)
+    committed, cost = commit_scores(spark, root, settings.staging, pins, params.round, past_stop)
     known = usable_judgments(spark, root, pins, rows, n_queries=n_in_scope(root, pins.run_id))
     outcomes = to_outcomes(judged_pairs(rows, known), pins, params.round)
-    folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
-    cost = spent(read_staged(spark, folder))
     sample = sampled_members(spark, root, pins) if sample_size(root, pins) else None
     found = with_sample(with_spent(outcomes, rows, cost), sample, is_last_round=params.round == pins.n_rounds - 1)
     replace(found, root, ROUND_OUTCOMES, run_id=pins.run_id, round=params.round)

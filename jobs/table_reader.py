@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -16,6 +15,7 @@ from jobs.errors import MissingRequirementError
 from jobs.open_tables import open_table
 from jobs.pins import PINNED, Pins
 from jobs.table_path import table_exists, table_path
+from jobs.table_version import file_paths, open_version
 from schemas.runs import RUNS
 from schemas.table import Table
 
@@ -29,6 +29,7 @@ def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | No
     Args:
         versions: Delta version by table name; a table without one is read as it is now.
     Raises:
+        MissingVersionError: a version can't be read any more.
         MissingRequirementError: names every table that is missing.
     """
     missing = [table.name for table in tables if not table_exists(root, table)]
@@ -39,9 +40,12 @@ def query(root: Path, sql: str, *tables: Table, versions: Mapping[str, int] | No
         )
     builder = QueryBuilder()
     for table in tables:
-        version = (versions or {}).get(table.name)
-        builder.register(table.name, DeltaTable(table_path(root, table), version=version))
+        builder.register(table.name, _opened(root, table, (versions or {}).get(table.name)))
     return list(pa.table(builder.execute(sql).read_all()).to_pylist())
+
+
+def _opened(root: Path, table: Table, version: int | None) -> DeltaTable:
+    return DeltaTable(table_path(root, table)) if version is None else open_version(root, table, version)
 
 
 def runs_with_rows(root: Path, table: Table) -> set[str]:
@@ -53,12 +57,15 @@ def data_files(root: Path, table: Table, *, version: int | None = None, **where:
     """Return the files of a version of a table that may hold rows with `column = value`, from its log alone.
 
     None where a file's rows are not the table's (deletion vectors, column mapping): upstream may write such tables.
+
+    Raises:
+        MissingVersionError: the version can't be read any more.
     """
-    delta = DeltaTable(table_path(root, table), version=version)
+    delta = _opened(root, table, version)
     if not _has_plain_files(delta):
         return None
     equal = [(column, "=", value) for column, value in where.items()]
-    return [unquote(uri) for uri in delta.file_uris(file_pruning_predicate=equal or None)]
+    return file_paths(delta.file_uris(file_pruning_predicate=equal or None))
 
 
 def _has_plain_files(delta: DeltaTable) -> bool:

@@ -25,6 +25,8 @@ def read(spark: SparkSession, root: Path, table: Table, *, version: int | None =
 
     Args:
         version: a pinned one; None: that which stands when this is called.
+    Raises:
+        MissingVersionError: the version can't be read any more.
     """
     rows = _rows(spark, root, table, version, where)
     for column, value in where.items():

@@ -51,4 +51,4 @@ class Announcement:
 
 
 NEW_LABELS = Announcement(asset=LABELS, changed="labels_version", extra=("run_id", "labels_version", "changes"))
-NEW_LABELER = Announcement(asset=LABELER, changed="version", extra=("version", "artifact_id", "previous_version"))
+NEW_LABELER = Announcement(asset=LABELER, changed="moved_to", extra=("version", "artifact_id", "previous_version"))

@@ -8,7 +8,9 @@
 
 SEMLABEL_SPARK_JOB_RUNNER says it for the Spark jobs, SEMLABEL_RAY_JOB_RUNNER for the Ray jobs;
 SEMLABEL_JOB_RUNNER=inline runs all in the task's own process. They are read from the environment while a DAG is parsed,
-so they are the same for dag-processor and workers.
+so they are the same for dag-processor and workers. So are SEMLABEL_TASK_TIMEOUT_HOURS (2), after which a task is ended
+and tried again, and SEMLABEL_LONG_TASK_TIMEOUT_HOURS (12) for the jobs that grow with the members; keep both below
+SEMLABEL_RUN_IDLE_HOURS.
 """
 
 import os
@@ -20,29 +22,31 @@ from airflow.sdk import BaseOperator
 
 from semlabel_dags.job_operator import JobOperator
 
-ENGINE_POOL = "engines"  # its slots are the engines that may run at once; `semlabel deployment up` makes it
+ENGINE_POOL = "engines"  # a slot a task that loads engines; `semlabel deployment up` makes it
+LOADS_ENGINES = ("score_round", "evaluate_labeler", "gate_labeler")
+GROWS = ("retrieve_candidates", "score_round", "evaluate_labeler")
 
 SPARK = ("scope_members", "retrieve_candidates", "plan_refresh", "build_round", "stop_early", "publish_labels")
-RAY = ("start_engines", "score_round", "stop_engines")
+RAY = ("start_engines", "score_round", "stop_engines", "end_orphan_engines")
 
 _RUNNERS = {
     "SEMLABEL_JOB_RUNNER": ("process", "inline"),
     "SEMLABEL_SPARK_JOB_RUNNER": ("process", "spark_submit"),
     "SEMLABEL_RAY_JOB_RUNNER": ("process", "ray_job"),
 }
-_TIMEOUTS = {"score_round": timedelta(hours=12)}  # grows with the members of a round, and with nothing else
-_TIMEOUT = timedelta(hours=2)
+_SHORT, _LONG = "SEMLABEL_TASK_TIMEOUT_HOURS", "SEMLABEL_LONG_TASK_TIMEOUT_HOURS"
+_TIMEOUT_HOURS = {_SHORT: "2", _LONG: "12"}
 
 
 def job_task(job: str, *, task_id: str | None = None, values: Mapping[str, str], **kwargs: Any) -> BaseOperator:
     """Return the task that runs a job; further arguments are those of `JobTask` and of any operator.
 
     Raises:
-        ValueError: a setting names no runner; the known ones are listed.
+        ValueError: a setting names no runner (the known ones are listed) or no time.
     """
     kwargs |= {"task_id": task_id or job, "job": job, "values": values}
-    kwargs.setdefault("execution_timeout", _TIMEOUTS.get(job, _TIMEOUT))
-    if job == "score_round":
+    kwargs.setdefault("execution_timeout", _timeout(_LONG if job in GROWS else _SHORT))
+    if job in LOADS_ENGINES:
         kwargs.setdefault("pool", ENGINE_POOL)
     how = _runner("SEMLABEL_JOB_RUNNER")
     if how == "inline":
@@ -64,3 +68,14 @@ def _runner(setting: str) -> str:
     if how not in known:
         raise ValueError(f"{setting} is {how!r}: give one of {', '.join(known)}")
     return how
+
+
+def _timeout(setting: str) -> timedelta:
+    text = os.environ.get(setting, _TIMEOUT_HOURS[setting])
+    try:
+        found = timedelta(hours=float(text))
+    except (ValueError, OverflowError):
+        found = timedelta(0)
+    if found <= timedelta(0):
+        raise ValueError(f"{setting} is {text!r}: give hours, more than 0")
+    return found

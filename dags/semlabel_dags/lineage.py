@@ -44,7 +44,7 @@ def lineage_of(job: str, known: Mapping[str, Any]) -> "OperatorLineage":
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     reads, writes = TABLES.get(job, ((), ()))
-    pins = _pins(known.get("run_id"))
+    pins = _pins(known.get("run_id")) if reads else {}  # maintenance and promotions pin nothing
     changed = [name for name in writes if name != "labels" or known.get("labels_version") is not None]
     return OperatorLineage(
         inputs=[found for name in reads if (found := _dataset(name, pins))],

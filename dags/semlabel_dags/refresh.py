@@ -51,14 +51,15 @@ def refresh_steps(kind: str, *, before_spending: Sequence[BaseOperator] = ()) ->
     )
 
 
-def plan_steps(kind: str, **planning: Any) -> list[BaseOperator]:
+def plan_steps(kind: str, *, ends_run: bool = False, **planning: Any) -> list[BaseOperator]:
     """What a run does before it spends: its plan knows every pair, since the candidates are there.
 
     Args:
+        ends_run: nothing comes after the plan.
         planning: further arguments of the task that plans.
     """
-    found = [run_step("scope_members"), run_step("retrieve_candidates"), run_step("plan_refresh", **planning)]
-    return [pin_inputs(kind), *found]
+    plan = job_task("plan_refresh", values={"run_id": RUN_ID, "ends_run": str(ends_run)}, **planning)
+    return [pin_inputs(kind), run_step("scope_members"), run_step("retrieve_candidates"), plan]
 
 
 def pin_inputs(kind: str) -> BaseOperator:

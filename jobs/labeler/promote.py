@@ -24,6 +24,9 @@ _SPEED = "pairs a second, measured"
 def promote_labeler(settings: Settings, named: str, *, force_reason: str | None = None) -> dict[str, Any]:
     """Move the deployment's alias to a version, the old one to `previous_<alias>`, and return the promotion's report.
 
+    Of a version that is the champion already nothing is moved: the report is that of its promotion, where there is one,
+    with `moved_to` null.
+
     Args:
         named: a version's number or alias.
         force_reason: why a version goes past the gate; kept with it.
@@ -45,8 +48,12 @@ def promote_labeler(settings: Settings, named: str, *, force_reason: str | None 
             )
         )
     champion = champion_of(settings)
+    moves = champion is None or champion.version != labeler.version
+    if not moves and (told := settings.reports / f"promotion-{labeler.version}.json").exists():
+        return dict(json.loads(told.read_text(encoding="utf-8"))) | {"moved_to": None}
     report = {
         "version": labeler.version,
+        "moved_to": labeler.version if moves else None,
         "artifact_id": labeler.artifact.artifact_id,
         "scorer_id": labeler.artifact.scorer_id,
         "previous_version": champion.version if champion else None,

@@ -9,7 +9,6 @@ import secrets
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_f
 
 from jobs.errors import MissingRequirementError
 from jobs.settings import Settings
-from jobs.spark_session import server_conf
+from jobs.spark_session import server_conf, server_env
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _START_TIMEOUT_S = 120
@@ -72,20 +71,12 @@ def connect_server(settings: Settings) -> Iterator[ConnectServer]:
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=os.environ | _server_env(token),
+            env=os.environ | {_TOKEN: token} | server_env(settings),
         )
     try:
         yield ConnectServer(url=f"sc://localhost:{port}/;token={token}", process=process, port=port, log=log)
     finally:
         _end(process)
-
-
-def _server_env(token: str) -> dict[str, str]:
-    return {
-        _TOKEN: token,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,  # a server's workers ignore spark.pyspark.python
-    }
 
 
 def _command(settings: Settings, port: int) -> list[str]:
@@ -142,9 +133,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def serve(settings: Settings) -> NoReturn:
     """Become a deployment's Connect server, at its port and with the token of the environment."""
-    token = os.environ[_TOKEN]
+    token = os.environ[_TOKEN]  # without one it would let everybody in
     command = _command(settings, settings.spark_connect_port)
-    os.execvpe(command[0], command, os.environ | _server_env(token))
+    os.execvpe(command[0], command, os.environ | {_TOKEN: token} | server_env(settings))
 
 
 if __name__ == "__main__":

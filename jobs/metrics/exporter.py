@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from jobs.metrics.ledger_figures import ledger_samples, maintenance_samples
-from jobs.metrics.names import METRICS, Sample
+from jobs.metrics.names import FRESHNESS_LIMIT, METRICS, Sample
 from jobs.metrics.table_figures import FIGURES, Figure
 from jobs.run_ledger import last_maintenance, read_runs
 from jobs.settings import Settings
@@ -54,6 +54,17 @@ class TablesCollector(Collector):
         return known[1]
 
 
+class LimitsCollector(Collector):
+    """Tells the settings that alerts compare with, so that a rule and `semlabel freshness` go by one number."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._limits = [Sample(metric=FRESHNESS_LIMIT, value=settings.freshness_limit_hours * 3600)]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield them."""
+        yield from to_families(self._limits)
+
+
 def to_families(samples: Iterable[Sample]) -> Iterator[Metric]:
     """Group samples by metric, in the order of `names`."""
     by_name: dict[str, list[Sample]] = {}
@@ -73,6 +84,7 @@ def registry_of(settings: Settings) -> CollectorRegistry:
     """Return a registry of this deployment's metrics alone."""
     registry = CollectorRegistry()
     registry.register(TablesCollector(settings.tables))
+    registry.register(LimitsCollector(settings))
     return registry
 
 

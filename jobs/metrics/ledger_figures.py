@@ -3,10 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import get_args
 
 from jobs.metrics import names
 from jobs.metrics.names import Metric, Sample
 from jobs.pins import PINNED
+from jobs.rules.run_state import RunState
 from jobs.rules.standing import PROFILE_UPDATES, ROLLBACK
 from jobs.run_ledger import RunLedger
 
@@ -75,7 +77,7 @@ def _states(runs: list[RunLedger], now: datetime) -> Iterator[Sample]:
     """Count the runs of each kind in each state, the empty ones too, so that a series does not end at 0."""
     counts = Counter((run.kind, run.state) for run in runs)
     for kind in sorted({run.kind for run in runs}):
-        for state in ("open", "held", "published", "failed"):
+        for state in get_args(RunState):
             yield Sample(metric=names.RUNS_BY_STATE, value=counts[kind, state], labels=(kind, state))
         for state in ("open", "held"):
             pinned = [run.pinned_at for run in runs if (run.kind, run.state) == (kind, state)]

@@ -42,7 +42,10 @@ LABELS_AGE = Metric(
     help="Since the inputs of the newest published run of a kind were pinned: how old what the labels say may be",
     labels=_KIND,
 )
-RUNS_BY_STATE = Metric(name="semlabel_runs", help="Runs: open, held, published, failed", labels=("kind", "state"))
+FRESHNESS_LIMIT = Metric(
+    name="semlabel_freshness_limit_seconds", help="How old labels may be: SEMLABEL_FRESHNESS_LIMIT_HOURS"
+)
+RUNS_BY_STATE = Metric(name="semlabel_runs", help="Runs, by `jobs.rules.run_state`", labels=("kind", "state"))
 OLDEST_RUN_AGE = Metric(
     name="semlabel_oldest_run_age_seconds",
     help="Since the oldest run that is open or held was pinned",

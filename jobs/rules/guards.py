@@ -47,14 +47,21 @@ class PublicationFigures:
     removed: Mapping[str, int] = field(default_factory=dict)
 
 
-def reasons_to_hold(figures: PublicationFigures, limits: GuardLimits) -> list[str]:
-    """Return one sentence for each limit that the publication is past; none lets it through."""
+def reasons_to_hold(
+    figures: PublicationFigures, limits: GuardLimits, approved: PublicationFigures | None = None
+) -> list[str]:
+    """Return one sentence for each limit that the publication is past; none lets it through.
+
+    Args:
+        approved: what a person has seen and let through: as much of the same is past no limit.
+    """
     if figures.labels == 0:
         return []
+    seen = {what: count for what, count, *_ in _measured(approved, limits)} if approved else {}
     return [
         f"{what}: {count} of {whole} ({count / whole:.1%}), limit {limit:.1%} ({setting})"
         for what, count, whole, limit, setting in _measured(figures, limits)
-        if count >= limits.ignored_below and count > limit * whole
+        if count >= limits.ignored_below and count > max(limit * whole, seen.get(what, 0))
     ]
 
 

@@ -4,21 +4,23 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-RunState = Literal["open", "held", "published", "planned", "failed"]
+RunState = Literal["open", "held", "published", "planned", "rejected", "failed"]
 
 PUBLISHED = "published"
 HELD = "held"
 APPROVED = "approved"
 PLANNED = "planned"  # and no more was meant
+REJECTED = "rejected"  # a person did not want its plan; Airflow may be told to ask again
 PILOTED = "piloted"  # its rounds are over; it was a pilot, of a plan
 FAILED = "failed"
 CANARY_FAILED = "canary_failed"  # at a try of a round; the next try may do better
-_NO_STEPS = (FAILED, CANARY_FAILED, "stop_engines")  # nothing was done
+_ENDS: tuple[Literal["rejected", "failed"], ...] = ("rejected", "failed")
+_NO_STEPS = (FAILED, REJECTED, CANARY_FAILED, "stop_engines")  # nothing was done
 
 
 def run_state(times: Mapping[str, datetime]) -> RunState:
-    """Return published once it is, planned where no more was meant; else held until it is approved; failed until a job
-    of it ends well again; else open.
+    """Return published once it is, planned where no more was meant; else held until it is approved; rejected or failed
+    until a job of it ends well again; else open.
 
     Args:
         times: event -> when it was appended last.
@@ -29,7 +31,9 @@ def run_state(times: Mapping[str, datetime]) -> RunState:
         return "planned"
     if HELD in times and not (APPROVED in times and times[APPROVED] > times[HELD]):
         return "held"
-    return "failed" if FAILED in times and times[FAILED] >= last_step_at(times) else "open"
+    last_step = last_step_at(times)
+    ends = {times[event]: event for event in _ENDS if event in times and times[event] >= last_step}
+    return ends[max(ends)] if ends else "open"
 
 
 def last_step_at(times: Mapping[str, datetime]) -> datetime:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.dag_runs import DAGS
 FILES = sorted(DAGS.glob("*.py"))
 HEAVY = {"pyspark", "ray", "torch", "transformers", "sglang", "mlflow", "deltalake", "jobs", "mis_scoring"}
 PRICED = ("pairs_to_score", "pairs_reused", "tokens", "gpu_seconds", "cost", "labels_that_may_change")
+NO_PLAN = ("table_maintenance",)
 REFRESHES = ("catalog_backfill", "daily_incremental", "weekly_full")
 
 
@@ -77,11 +79,11 @@ def test_the_engines_of_a_run_are_torn_down_after_its_last_round_whatever_became
         assert stop.task_id not in dags[kind].get_task("publish_labels").upstream_task_ids
 
 
-def test_rounds_are_scored_in_the_pool_of_the_engines_and_nothing_else_is(dags: dict[str, Any]) -> None:
+def test_what_loads_engines_runs_in_their_pool_and_nothing_else_does(dags: dict[str, Any]) -> None:
     for dag in dags.values():
-        in_pool = {task.task_id.split(".")[-1] for task in dag.tasks if task.pool == "engines"}
-        assert in_pool <= {"score_round"}
-    assert dags["weekly_full"].get_task("round_0.score_round").pool == "engines"
+        for task in dag.tasks:
+            loads = task.task_id.split(".")[-1] in ("score_round", "evaluate_labeler", "gate_labeler")
+            assert (task.pool == "engines") == loads, task.task_id
 
 
 def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any]) -> None:
@@ -98,6 +100,31 @@ def test_a_backfill_spends_nothing_before_its_plan_was_shown(dags: dict[str, Any
         assert dags[kind].get_task("plan_refresh").upstream_task_ids == {"retrieve_candidates"}, "every pair is known"
 
 
+def test_a_rejected_plan_and_a_plan_that_nothing_follows_are_over_in_the_ledger(
+    dags: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jobs.ledger import append_event
+    from jobs.run_ledger import read_run
+    from jobs.table_admin import create_missing
+    from schemas.runs import RUNS
+
+    monkeypatch.setenv("SEMLABEL_TABLE_ROOT", str(tmp_path))
+    create_missing(tmp_path, RUNS)
+    append_event(tmp_path, "r", "plan_refresh", {})
+    approval = dags["catalog_backfill"].get_task("approve_plan")
+    assert "ledger_run_id" in approval.template_fields and "pin_inputs" in approval.ledger_run_id
+    monkeypatch.setattr(approval, "ledger_run_id", "r")
+    monkeypatch.setattr(approval, "skip", lambda **_: None)
+    answered = {"params_input": {}, "responded_at": datetime.now(UTC), "responded_by_user": {"id": "1", "name": "op"}}
+    context = {"task": approval, "ti": None}
+    approval.execute_complete(context, answered | {"chosen_options": ["Approve"]})
+    assert read_run(tmp_path, "r").state == "open"
+    approval.execute_complete(context, answered | {"chosen_options": ["Reject"]})
+    assert read_run(tmp_path, "r").state == "rejected"
+    ends = {name: dag.get_task("plan_refresh").values["ends_run"] for name, dag in dags.items() if name not in NO_PLAN}
+    assert ends == dict.fromkeys(REFRESHES, "False") | {"labeler_promotion": "True"}
+
+
 def test_the_dags_know_the_jobs_as_the_command_line_does(dags: dict[str, Any]) -> None:
     from jobs.pin_inputs import MAX_ROUNDS as ALLOWED
     from jobs.run_job import ENGINE_JOBS, JOBS, SPARK_JOBS
@@ -108,7 +135,7 @@ def test_the_dags_know_the_jobs_as_the_command_line_does(dags: dict[str, Any]) -
     assert {task.job for dag in dags.values() for task in dag.tasks if hasattr(task, "job")} <= set(JOBS)
 
 
-@pytest.mark.parametrize("kind", ["daily_incremental", "weekly_full"])
+@pytest.mark.parametrize("kind", REFRESHES)
 def test_a_dag_that_was_paused_for_weeks_catches_up_in_one_run(dags: dict[str, Any], kind: str) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
     from airflow.timetables.base import DagRunInfo

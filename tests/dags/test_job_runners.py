@@ -59,3 +59,19 @@ def test_an_unknown_runner_names_the_known_ones(setting: str, monkeypatch: pytes
     with pytest.raises(ValueError, match=f"{setting} is 'thread': give one of process, "):
         for job in ("plan_refresh", "score_round"):
             job_task(job, values={})
+
+
+def test_the_time_outs_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hours(job: str) -> float:
+        return job_task(job, values={}).execution_timeout / timedelta(hours=1)
+
+    assert (hours("plan_refresh"), hours("retrieve_candidates"), hours("score_round")) == (2, 12, 12)
+    monkeypatch.setenv("SEMLABEL_TASK_TIMEOUT_HOURS", "0.5")
+    monkeypatch.setenv("SEMLABEL_LONG_TASK_TIMEOUT_HOURS", "30")
+    monkeypatch.setenv("SEMLABEL_RAY_JOB_RUNNER", "ray_job")
+    assert (hours("plan_refresh"), hours("retrieve_candidates")) == (0.5, 30)
+    assert job_task("score_round", values={}).job_timeout == timedelta(hours=30)
+    for wrong in ("0", "-1", "two", "nan", "inf"):
+        monkeypatch.setenv("SEMLABEL_TASK_TIMEOUT_HOURS", wrong)
+        with pytest.raises(ValueError, match=r"SEMLABEL_TASK_TIMEOUT_HOURS is .* give hours"):
+            job_task("plan_refresh", values={})

@@ -25,9 +25,11 @@ RESULTS: dict[str, Any] = {
     "stop_early": {"next_round": 0},
     "publish_labels": {"labels_version": 3, "changes": {"added": 1}},
     "report_run": {"run_id": "a-run"},
+    "maintain_tables": {"run_id": "table_maintenance-1"},
+    "end_orphan_engines": {"engines_ended": 0},
     "evaluate_labeler": {"run_id": "a-promotion", "version": "7"},
     "gate_labeler": {"version": "7"},
-    "promote_labeler": {"version": "7", "artifact_id": "abc", "previous_version": "6"},
+    "promote_labeler": {"version": "7", "moved_to": "7", "artifact_id": "abc", "previous_version": "6"},
 }
 
 
@@ -151,9 +153,22 @@ def test_a_promoted_labeler_is_told_and_its_next_run_planned_only(jobs: Jobs) ->
     assert told_of("labeler")[len(before) :] == [{"version": "7", "artifact_id": "abc", "previous_version": "6"}]
 
 
+def test_a_champion_that_is_promoted_again_is_not_told(jobs: Jobs) -> None:
+    before = told_of("labeler")
+    jobs.results["promote_labeler"] |= {"moved_to": None}
+    state, _, _ = run_dag("labeler_promotion", labeler="challenger")
+    assert state == "success" and told_of("labeler") == before
+
+
 def test_a_labeler_that_fails_the_gate_is_not_promoted(jobs: Jobs) -> None:
     from jobs.errors import CheckFailedError
 
     jobs.results["gate_labeler"] = CheckFailedError("version 7 does not pass the gate: F1 is 0.5, limit >= 0.9")
     state, _, _ = run_dag("labeler_promotion")
     assert state == "failed" and jobs.names == ["evaluate_labeler", "gate_labeler"]
+
+
+def test_maintenance_ends_engines_once_it_has_failed_the_runs_that_died(jobs: Jobs) -> None:
+    state, _, _ = run_dag("table_maintenance")
+    assert state == "success" and jobs.names == ["maintain_tables", "end_orphan_engines"]
+    assert jobs.asked[1][1] == {"run_id": "table_maintenance-1"}

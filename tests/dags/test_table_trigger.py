@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from semlabel_dags.table_trigger import SEEN, TableVersionTrigger
 
@@ -108,6 +108,35 @@ def test_a_triggerer_that_dies_after_the_event_tells_it_again(catalog: Path) -> 
         return first, await next_version(watch(store))
 
     assert asyncio.run(run()) == (1, 1)
+
+
+def test_maintenance_of_a_table_is_not_told_and_a_change_behind_it_is(catalog: Path) -> None:
+    async def run() -> int:
+        for _ in range(3):
+            commit(catalog)
+        store = Store()
+        store.kept[SEEN] = 2
+        table = DeltaTable(str(catalog))
+        table.optimize.compact()
+        assert table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+        told = asyncio.ensure_future(next_version(watch(store)))
+        while store.kept[SEEN] == 2 and not told.done():
+            await asyncio.sleep(0)
+        assert not told.done() and store.kept[SEEN] == table.version() == 5
+        commit(catalog)
+        return await told
+
+    assert asyncio.run(run()) == 6
+
+
+def test_a_table_that_was_made_anew_is_told(catalog: Path) -> None:
+    async def run() -> int:
+        store = Store()
+        store.kept[SEEN] = 7
+        commit(catalog)
+        return await next_version(watch(store))
+
+    assert asyncio.run(run()) == 0
 
 
 def test_airflow_can_make_the_trigger_again() -> None:

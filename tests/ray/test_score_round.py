@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +16,27 @@ from deltalake import DeltaTable
 
 from jobs import score_round
 from jobs.ledger import CANARY_FAILED
+from jobs.round_commit import round_transaction
+from jobs.run_job import run_job
 from jobs.run_ledger import read_run
 from jobs.score_round import Params, run
 from jobs.settings import Settings
+from jobs.table_admin import create_missing
 from jobs.table_path import table_path
+from jobs.table_reader import pins_of
+from jobs.table_writer import append_rows
 from mis_scoring.core.errors import EngineError
 from mis_scoring.core.tokenizer import PromptTokenizer
 from mis_scoring.ray_data.placement import Placement
 from mis_scoring.ray_data.staging import STAGED_SCORES
 from mis_scoring.ray_data.summary import check_one_to_one, prepare_folder, read_staged
+from schemas.judgments import JUDGMENTS
 from schemas.member_rounds import MEMBER_ROUNDS
 from tests.ray.fake_engines import NUDGE, FakeEngine
 from tests.ray.round_tables import ITEM_TEXTS, LAYOUT, RUN_ID, member_row, pin_run, write_rows
 
 ROUND_0 = Params(run_id=RUN_ID, round=0)
+ATTEMPT = {"seconds": 0, "attempt_scored": 0, "attempt_tokens": 0}
 Pin = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("local_ray")
 
@@ -125,7 +133,33 @@ def test_a_second_run_of_a_round_scores_nothing_again(scored: ScoredRound, monke
     monkeypatch.setattr(score_round, "_score", lambda *_: pytest.fail("an engine was to start"))
     second = run(scored.settings, ROUND_0)
     assert staged(scored.folder) == rows
-    assert scored.result | {"seconds": 0} == second | {"seconds": 0}
+    assert second | ATTEMPT == scored.result | ATTEMPT
+    assert (second["attempt_scored"], second["attempt_tokens"]) == (0, 0)
+
+
+def test_an_attempt_that_goes_on_says_apart_what_it_scored_itself(settings: Settings, pinned: Pin) -> None:
+    pinned("plain")
+    write_rows(settings, [member_row("m1", "x", ITEM_TEXTS)])
+    first = run(settings, ROUND_0)
+    assert (first["attempt_scored"], first["attempt_tokens"]) == (first["scored"], first["tokens"]) != (0, 0)
+    write_rows(settings, [member_row("m2", "x", ITEM_TEXTS[:2])])
+    second = run(settings, ROUND_0)
+    assert (second["scored"], second["attempt_scored"]) == (len(ITEM_TEXTS) + 2, 2)
+    assert second["attempt_tokens"] == second["tokens"] - first["tokens"] > 0
+
+
+def test_a_round_that_was_committed_is_not_scored_again_once_its_staging_is_gone(
+    settings: Settings, pinned: Pin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = pinned("plain")
+    write_rows(settings, [member_row("m", "x", ITEM_TEXTS)])
+    first = run_job("score_round", {"run_id": RUN_ID, "round": "0"}, settings)
+    create_missing(settings.tables, JUDGMENTS)
+    append_rows(settings.tables, JUDGMENTS, [], transaction=round_transaction(pins_of(settings.tables, RUN_ID), 0))
+    shutil.rmtree(folder)
+    monkeypatch.setattr(score_round, "_score", lambda *_: pytest.fail("an engine was to start"))
+    again = run_job("score_round", {"run_id": RUN_ID, "round": "0"}, settings, attempt=2)
+    assert again | ATTEMPT | {"waited_s": 0} == first | ATTEMPT | {"waited_s": 0} and again["attempt_scored"] == 0
 
 
 def test_a_row_that_is_missing_or_doubled_is_noticed(scored: ScoredRound) -> None:
@@ -160,7 +194,7 @@ def test_a_round_that_is_built_again_after_its_scores_were_committed_scores_noth
     DeltaTable(table_path(settings.tables, MEMBER_ROUNDS)).delete()
     write_rows(settings, [member_row("m", "x", ())])  # every pair is reused now
     monkeypatch.setattr(score_round, "_score", lambda *_: pytest.fail("an engine was to start"))
-    assert run(settings, ROUND_0) | {"seconds": 0} == first | {"seconds": 0}
+    assert run(settings, ROUND_0) | ATTEMPT == first | ATTEMPT
 
 
 def test_no_two_attempts_are_at_a_round_at_once(

@@ -10,6 +10,8 @@ import pytest
 
 from jobs import score_round, start_engines, stop_engines
 from jobs.ledger import PUBLISHED, append_event
+from jobs.run_failure import fail_run
+from jobs.run_job import run_job
 from jobs.run_ledger import read_run
 from jobs.score_round import Params
 from jobs.settings import CHECKOUT, Settings
@@ -160,6 +162,18 @@ def test_the_engines_of_a_run_that_is_over_are_found_by_the_next(
     assert start_engines.run(warm, next_run) == {"orphaned_runs": [], "engines_ended": 0}
     append_event(warm.tables, RUN_ID, PUBLISHED, {})
     assert start_engines.run(warm, next_run) == {"orphaned_runs": [RUN_ID], "engines_ended": 1}
+
+
+def test_the_engines_of_a_run_that_died_are_ended_by_maintenance(
+    warm: Settings, pinned: Pin, steering: Steering
+) -> None:
+    pinned("steered")
+    write_round(warm, 0)
+    score(warm)
+    maintenance = {"run_id": "table_maintenance-0123456789ab"}
+    assert run_job("end_orphan_engines", maintenance, warm)["engines_ended"] == 0, "somebody may go on with it"
+    fail_run(warm.tables, RUN_ID, "round_0.score_round", "its machine is gone")
+    assert run_job("end_orphan_engines", maintenance, warm, attempt=2)["orphaned_runs"] == [RUN_ID]
 
 
 def test_an_idle_engine_gives_its_place_to_one_that_waits(local_ray: str, tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 A run costs seconds, so the runs happen once a module and each test looks at what one of them left.
 """
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs import retrieve_candidates, scope_members, stop_early
+from jobs.ledger import append_event
 from jobs.settings import Settings
+from jobs.tables import append
 from schemas.labels import LABELS
 from tests.spark.conftest import CATALOG_TEXTS, PROFILE_TEXTS, register_variant
 from tests.world import World
@@ -117,3 +121,46 @@ def test_another_threshold_scores_no_judged_pair_again(runs: dict[str, Seen]) ->
     assert runs["stricter"].scored == 0
     assert runs["stricter"].labels == set()
     assert set(runs["stricter"].removed.values()) == {"threshold"}
+
+
+def test_a_round_can_be_ended_again_once_its_staging_is_gone(prepared: World) -> None:
+    """Maintenance removes it when the run is over; the judgments are there, and so is what the round cost."""
+    run_id, settings = prepared.result["run_id"], prepared.settings
+    result = {"scored": 32, "errors": 0, "seconds": 1.0}
+    append_event(settings.tables, run_id, "round_0_score_round", result)
+    of_round = f"run_id = '{run_id}' AND round = 0"
+    before = prepared.rows("round_outcomes", where=of_round)
+    n_judged = len(prepared.rows("judgments"))
+    shutil.rmtree(settings.staging / "scores")
+    ended = stop_early.run(prepared.spark, settings, stop_early.Params(run_id=run_id, round=0))
+    after = prepared.rows("round_outcomes", where=of_round)
+    by_member = lambda rows: sorted(rows, key=lambda row: row["member_id"])  # noqa: E731
+    assert by_member(after) == by_member(before) and sum(row["scored"] for row in after) > 0
+    assert ended["committed"] == 32 and len(prepared.rows("judgments")) == n_judged
+
+
+def test_texts_are_embedded_in_parts_and_an_attempt_goes_on_from_the_last_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.put_profiles(PROFILE_TEXTS)
+    world.put_catalog(CATALOG_TEXTS)
+    run_id = world.pin("in parts")
+    scope_members.run(world.spark, world.settings, scope_members.Params(run_id=run_id))
+    parts: list[str] = []
+
+    def append_two(rows: Any, root: Path, table: Any, *, transaction: str) -> None:
+        if len(parts) == 2:
+            raise KeyboardInterrupt
+        parts.append(transaction)
+        append(rows, root, table, transaction=transaction)
+
+    monkeypatch.setattr(retrieve_candidates, "TEXTS_A_COMMIT", 4)
+    params = retrieve_candidates.Params(run_id=run_id)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(retrieve_candidates, "append", append_two)
+        retrieve_candidates.run(world.spark, world.settings, params)
+    n_kept = len(world.rows("embeddings"))
+    again = retrieve_candidates.run(world.spark, world.settings, params)
+    hashes = [row["text_hash"] for row in world.rows("embeddings")]
+    assert n_kept > 0 and again["texts_embedded"] == len(hashes) - n_kept > 4
+    assert len(hashes) == len(set(hashes)) and again["members"] == len(PROFILE_TEXTS)

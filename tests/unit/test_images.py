@@ -74,6 +74,9 @@ def test_the_gpu_image_has_every_package_that_scoring_imports() -> None:
         "jobs.cli",
         "jobs.run_job",
         "jobs.score_round",
+        "jobs.start_engines",
+        "jobs.stop_engines",
+        "jobs.end_orphan_engines",
         "mis_scoring.ray_data.pipeline",
         "mis_scoring.ray_data.score",
     )

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
 from jobs.exit_codes import exit_code_of
 from jobs.pin_inputs import Params as PinParams
 from jobs.pins import run_id_of
-from jobs.run_job import parse_params
-from jobs.spark_session import delta_jars
+from jobs.run_job import parse_params, run_job
+from jobs.run_ledger import read_run
+from jobs.spark_session import delta_jars, server_conf, server_env
 from mis_scoring.core.errors import DataError, EngineError
+from tests.published_run import make_tables, write_run
 from tests.world import settings_under
+
+TIMES = {"seconds": 0, "waited_s": 0}
 
 
 def test_parameters_are_typed() -> None:
@@ -42,6 +47,23 @@ def test_every_wrong_parameter_is_listed_at_once() -> None:
     ]
 
 
+def test_a_published_run_keeps_its_plan_and_the_pairs_of_its_rounds(tmp_path: Path) -> None:
+    """Cleared and run again, both would count what the run has judged meanwhile as reused."""
+    settings = settings_under(tmp_path, jars_dir=tmp_path)
+    make_tables(settings.tables)
+    for run_id, published in (("done", True), ("going", False)):
+        write_run(settings.tables, run_id, at=datetime.now(UTC) - timedelta(hours=1), published=published)
+    first = read_run(settings.tables, "done")
+    of_job: dict[str, dict[str, str]] = {"plan_refresh": {}, "build_round": {"round": "0"}}
+    for job, values in of_job.items():
+        again = run_job(job, {"run_id": "done"} | values, settings, attempt=2)
+        event = f"round_0_{job}" if values else job
+        assert again | TIMES == {**first.of(event)} | TIMES
+        assert {**read_run(settings.tables, "done").of(event)} | TIMES == again | TIMES, "so are reports and counters"
+        with pytest.raises(MissingRequirementError, match="Delta's jars"):  # it would start Spark
+            run_job(job, {"run_id": "going"} | values, settings)
+
+
 def test_the_same_trigger_of_the_same_deployment_is_the_same_run() -> None:
     assert run_id_of("weekly_full", "t", "local") == run_id_of("weekly_full", "t", "local")
     others = {
@@ -60,6 +82,17 @@ def test_an_object_store_is_refused_as_a_table_root_with_the_reason(tmp_path: Pa
 def test_missing_jars_are_one_clear_error_before_any_session(tmp_path: Path) -> None:
     with pytest.raises(MissingRequirementError, match=r"Delta's jars are missing: 0 of 7 .* Run `make setup`"):
         delta_jars(settings_under(tmp_path, jars_dir=tmp_path))
+
+
+@pytest.mark.parametrize(("master", "is_local"), [("local[2]", True), ("spark://master:7077", False), ("yarn", False)])
+def test_executors_of_a_cluster_can_reach_the_driver(tmp_path: Path, master: str, is_local: bool) -> None:
+    for number in range(7):
+        (tmp_path / f"{number}.jar").touch()
+    settings = settings_under(tmp_path, jars_dir=tmp_path, spark_master=master)
+    conf = server_conf(settings) | server_env(settings)
+    loopback = {"spark.driver.host", "spark.driver.bindAddress", "SPARK_LOCAL_IP"}
+    assert loopback & conf.keys() == (loopback if is_local else set())
+    assert [name for name, value in conf.items() if value == "127.0.0.1" and name not in loopback] == []
 
 
 def test_each_kind_of_error_has_its_exit_code() -> None:

@@ -228,3 +228,19 @@ def test_every_setting_is_one_that_the_jobs_know() -> None:
     settings = next(m for m in MANIFESTS if m["metadata"]["name"] == "semlabel-settings")["data"]
     values = {key.removeprefix("SEMLABEL_").lower(): value for key, value in settings.items() if key not in RUNNERS}
     assert Settings(**values, _env_file=None).vacuum_hours == 168
+
+
+def test_rounds_run_where_ray_is_and_with_an_engine_that_the_image_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in the scheduler's pod would look for a Ray beside it, since the address is `auto`."""
+    from semlabel_dags.job_runners import RAY, job_task
+    from semlabel_dags.ray_job_task import RayJobTask
+
+    settings = next(m for m in MANIFESTS if m["metadata"]["name"] == "semlabel-settings")["data"]
+    for one in VALUES["env"]:
+        if one["name"] in RUNNERS:
+            monkeypatch.setenv(one["name"], one["value"])
+    tasks = [job_task(job, values={}) for job in RAY]
+    assert settings["SEMLABEL_RAY_ADDRESS"] == "auto" and all(type(task) is RayJobTask for task in tasks)
+    connections = {one["name"] for one in yaml.safe_load(VALUES["extraEnv"])}
+    assert {f"AIRFLOW_CONN_{task.conn_id.upper()}" for task in tasks} <= connections
+    assert settings["SEMLABEL_ENGINE"] in ("cascade", "prefill"), "the image is of the lock, which has no SGLang"

@@ -108,6 +108,15 @@ def test_a_gate_that_passes_lets_the_alias_move_and_keeps_the_old_champion_named
         assert told in page
 
 
+def test_a_champion_that_is_promoted_again_moves_nothing_and_keeps_the_report_of_its_promotion(home: Settings) -> None:
+    promote_labeler(home, "1", force_reason="the first")
+    report = promote_labeler(home, "2", force_reason="the second")
+    again = promote_labeler(home, "2", force_reason="once more")
+    assert report["moved_to"] == "2" and again == report | {"moved_to": None}
+    assert (alias(home), alias(home, "previous_champion")) == ("2", "1")
+    assert json.loads((home.reports / "promotion-2.json").read_text(encoding="utf-8")) == report
+
+
 def test_the_gate_says_the_flips_and_what_it_measured_here(home: Settings) -> None:
     first = gate_labeler(home, "1", limits=RELAXED)
     assert figure(first, "integration", "flips").value == "there is no champion yet"

@@ -37,6 +37,8 @@ def run_of(*events: str, kind: str = "weekly_full", first: datetime = NOW - 10 *
     [
         (["plan_refresh"], "open"),
         (["plan_refresh", "planned"], "planned"),
+        (["plan_refresh", "rejected"], "rejected"),
+        (["plan_refresh", "rejected", "start_engines"], "open"),
         (["held"], "held"),
         (["held", "approved"], "open"),
         (["held", "approved", "held"], "held"),
@@ -135,7 +137,8 @@ def test_a_changed_profile_makes_its_member_stale(settings: Settings, tmp_path: 
 
 
 def test_before_the_first_run_a_scrape_gives_what_there_is(tmp_path: Path) -> None:
-    assert scraped(settings_under(tmp_path)) == {}
+    limit = {("semlabel_freshness_limit_seconds",): 12 * 3600}
+    assert scraped(settings_under(tmp_path, freshness_limit_hours=12)) == limit
 
 
 def test_metrics_are_served_on_loopback(settings: Settings) -> None:

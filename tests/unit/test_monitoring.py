@@ -6,13 +6,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import promql_parser
 import pytest
 import yaml
 
-from jobs.metrics.names import METRICS
+from jobs.metrics.names import METRICS, Metric
+from jobs.updates.metrics import UpdateMetrics
+from mis_scoring.serving.metrics import ServerMetrics
 
 MONITORING = Path(__file__).resolve().parents[2] / "infra" / "monitoring"
 RULES = [
@@ -21,8 +24,25 @@ RULES = [
 DASHBOARD = json.loads((MONITORING / "dashboard.json").read_text())
 QUERIES = [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel["targets"]]
 EXPRESSIONS = [*((rule["alert"], rule["expr"]) for rule in RULES), *QUERIES]
-SCRAPED = {"up": ("job",)}  # what Prometheus says itself of the exporter
+SCRAPED = {"up": ("job",)}  # what Prometheus says itself of a target
 OVER_TIME = {"increase", "rate"}
+JOBS = set(re.findall(r"job_name: ([\w-]+)", (MONITORING / "README.md").read_text()))
+
+
+def of_services() -> Iterator[Metric]:
+    """The metrics that model server and update service give, by what they register."""
+    server = ServerMetrics(n_waiting=lambda: 0, n_under_way=lambda: 0, is_serving=lambda: 1)
+    server.close()
+    inbox = SimpleNamespace(figures=lambda: SimpleNamespace(waiting=0, taken=0, oldest_s=None))
+    for registry in (server.registry, UpdateMetrics(inbox).registry):  # type: ignore[arg-type]
+        for collector in registry._collector_to_names:  # a family without a sample yet does not say its labels
+            labels = tuple(getattr(collector, "_labelnames", ()))
+            for family in collector.collect():
+                suffix = "_total" if family.type == "counter" else ""
+                yield Metric(name=family.name + suffix, help=family.documentation, labels=labels)
+
+
+KNOWN = {**METRICS, **{metric.name: metric for metric in of_services()}}
 
 
 def parts(node: Any, called: str = "") -> Iterator[tuple[Any, str]]:
@@ -44,10 +64,11 @@ def test_an_expression_uses_metrics_and_labels_that_exist(where: str, expr: str)
     selectors = list(parts(promql_parser.parse(expr)))
     assert selectors
     for selector, function in selectors:
-        labels = SCRAPED.get(selector.name) or METRICS[selector.name].labels
+        labels = SCRAPED.get(selector.name) or KNOWN[selector.name].labels
         assert {matcher.name for matcher in selector.matchers.matchers} <= set(labels), f"{where}: {selector.name}"
-        if selector.name in METRICS:
-            assert METRICS[selector.name].is_counter == (function in OVER_TIME), f"{where}: {selector.name}"
+        assert {m.value for m in selector.matchers.matchers if m.name == "job" and selector.name == "up"} <= JOBS
+        if selector.name in KNOWN:
+            assert KNOWN[selector.name].is_counter == (function in OVER_TIME), f"{where}: {selector.name}"
 
 
 def test_every_metric_is_looked_at_somewhere() -> None:
@@ -63,9 +84,7 @@ def test_a_rule_says_how_urgent_it_is_and_what_happened(rule: dict[str, Any]) ->
     assert re.fullmatch(r"\d+[mhd]", rule.get("for", "0m"))
     named = set(re.findall(r"\$labels\.(\w+)", "".join(rule["annotations"].values())))
     selectors = [selector for selector, _ in parts(promql_parser.parse(rule["expr"]))]
-    assert named <= {
-        label for selector in selectors if selector.name in METRICS for label in METRICS[selector.name].labels
-    }
+    assert named <= {label for selector in selectors if selector.name in KNOWN for label in KNOWN[selector.name].labels}
 
 
 def test_every_alert_says_what_to_do_and_no_other_is_explained() -> None:
@@ -95,3 +114,10 @@ def test_the_rules_fire_when_they_should() -> None:
         [promtool, "test", "rules", str(MONITORING / "alerts_test.yaml")], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_the_services_say_to_page_on_is_an_alert() -> None:
+    used = {s.name for rule in RULES for s, _ in parts(promql_parser.parse(rule["expr"]))}
+    assert {"semlabel_scoring_is_serving", "semlabel_scoring_canary_failures_total"} <= used
+    assert {"semlabel_update_failures_total", "semlabel_updates_oldest_age_seconds"} <= used
+    assert {"semlabel", "semlabel-model-server", "semlabel-updates"} == JOBS

@@ -1,20 +1,26 @@
 """What a publication may touch before a person has looked, what a plan may cost, and what both say past a limit."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs import hold
 from jobs.errors import CeilingError, CheckFailedError, HeldError, MissingRequirementError
 from jobs.exit_codes import exit_code_of
-from jobs.hold import approve, limits_of
+from jobs.hold import approve, hold_past_limits, limits_of
 from jobs.ledger import APPROVED, HELD, PUBLISHED, append_event, event_payload
 from jobs.list_runs import list_runs
+from jobs.metrics.ledger_figures import ledger_samples
+from jobs.metrics.names import JOB_SECONDS
 from jobs.rules.guards import GuardLimits, PublicationFigures, reasons_to_hold
+from jobs.run_ledger import RunLedger, read_run, read_runs
 from jobs.run_price import cost_of, measured_tokens_per_s, refuse_above_ceiling, seconds_of
 from jobs.settings import Settings
 from jobs.table_admin import create_missing
+from jobs.table_reader import pins_of
 from schemas.runs import RUNS
 from tests.world import settings_under
 
@@ -108,8 +114,35 @@ def test_a_held_run_is_shown_and_approved_once(settings: Settings) -> None:
     approved = approve(settings, "r")
     assert approved["approved"] == ["labels removed: all"] and "publish_labels --set run_id=r" in approved["next"]
     assert approve(settings, "r") == approved
-    assert event_payload(settings.tables, "r", APPROVED) == {"reasons": ["labels removed: all"]}
+    assert event_payload(settings.tables, "r", APPROVED) == {"reasons": ["labels removed: all"], "figures": {}}
     assert [run["state"] for run in list_runs(settings, limit=5)] == ["open"], "approved, and not done yet"
+
+
+def test_an_approval_is_of_the_figures_that_were_held_and_of_no_larger_ones(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def publish(**changes: Any) -> None:
+        monkeypatch.setattr(hold, "figures_of", lambda *_: PublicationFigures(**QUIET | changes))
+        hold_past_limits(settings, pins_of(settings.tables, "r"))
+
+    def ledger() -> RunLedger:
+        return read_run(settings.tables, "r")
+
+    for n_held in (2, 2):  # after that of the fixture; the same figures once
+        with pytest.raises(HeldError, match="labels removed: 2000 of 7000"):
+            publish(removed_in_all=2000)
+        assert ledger().n_times[HELD] == n_held and ledger().of(HELD)["figures"]["removed_in_all"] == 2000
+    approve(settings, "r")
+    for more in ({"removed_in_all": 2001}, {"removed_in_all": 2000, "quarantined": 60}):
+        with pytest.raises(HeldError):
+            publish(**more)
+        assert ledger().state == "held", "what was approved is not what would be published"
+    assert ledger().n_times[HELD] == 4
+    assert approve(settings, "r")["approved"] == [
+        "members quarantined: 60 of 500 (12.0%), limit 10.0% (SEMLABEL_HOLD_QUARANTINED)"
+    ]
+    publish(removed_in_all=1900, quarantined=60, labels=7100)
+    assert ledger().state == "open"
 
 
 def test_only_a_held_run_can_be_approved(settings: Settings) -> None:
@@ -173,3 +206,30 @@ def test_the_speed_is_that_of_the_last_published_run_that_scored_enough(settings
     assert measured_tokens_per_s(root, scorer_id="s", engine="x") == 4000.0
     assert measured_tokens_per_s(root, scorer_id="unknown", engine="x") is None
     assert measured_tokens_per_s(root, scorer_id="s", engine="another") is None
+
+
+def test_the_speed_is_of_what_each_attempt_of_a_round_scored_itself(settings: Settings) -> None:
+    """Resumed after 900 of 1,000 pairs, and cleared a week later: neither took its seconds for the whole round."""
+    root, event = settings.tables, "round_0_score_round"
+    whole = {"scored": 1000, "tokens": 40_000}
+    resumed = {"attempt_scored": 100, "attempt_tokens": 4000, "seconds": 4.0}
+    append_event(root, "r", event, whole | resumed, attempt=2)  # the first try died, and left no event
+    append_event(root, "r", event, whole | {"attempt_scored": 0, "attempt_tokens": 0, "seconds": 0.5}, attempt=3)
+    append_event(root, "r", PUBLISHED, {"labels_version": None, "compared_with": 0})
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") is None, "100 pairs measure no speed"
+    rest = {"attempt_scored": 900, "attempt_tokens": 36_000, "seconds": 36.0}
+    append_event(root, "r", "round_1_score_round", whole | rest)
+    assert measured_tokens_per_s(root, scorer_id="s", engine="x") == 1000.0
+
+
+def test_what_a_run_took_is_the_seconds_of_all_attempts_and_never_falls(settings: Settings) -> None:
+    def job_seconds() -> float:
+        samples = ledger_samples(read_runs(settings.tables), datetime.now(UTC))
+        return next(s.value for s in samples if s.metric is JOB_SECONDS and s.labels[1] == "score_round")
+
+    for attempt, (seconds, waited_s, expected) in enumerate(((30.0, 2.0, 30.0), (0.5, 9000.0, 30.5)), start=1):
+        payload = {"scored": 9, "tokens": 90, "seconds": seconds, "waited_s": waited_s}
+        append_event(settings.tables, "r", "round_0_score_round", payload, attempt=attempt)
+        assert job_seconds() == expected
+    (run,) = read_runs(settings.tables)
+    assert run.of("round_0_score_round")["scored"] == 9 and run.waited_s() == 2.0

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from jobs.errors import MissingRequirementError
-from jobs.report_run import report_of
+from jobs.mlflow_client import experiment_id, registry_client
+from jobs.report_run import Params, report_of
+from jobs.report_run import run as report_run
 from jobs.run_figures import against_plan
 from jobs.run_ledger import read_run
 from jobs.run_page import write_page
@@ -209,3 +211,16 @@ def figures(total: float, share: float) -> dict[str, float]:
     """An estimate from all there are, which is no estimate."""
     shares = dict.fromkeys(("share", "share_low", "share_high"), pytest.approx(share))
     return {"total": total, "low": total, "high": total, **shares}
+
+
+def test_a_run_that_is_reported_again_is_one_run_in_mlflow(tmp_path: Path) -> None:
+    own = settings_under(tmp_path)
+    make_tables(own.tables)
+    for run_id in ("weekly_full-1", "weekly_full-2"):
+        write_run(own.tables, run_id, at=FIRST)
+    for run_id in ("weekly_full-1", "weekly_full-1", "weekly_full-2"):
+        report_run(own, Params(run_id=run_id))
+    client = registry_client(own)
+    found = client.search_runs([experiment_id(client, own)])
+    assert sorted(run.info.run_name for run in found) == ["weekly_full-1", "weekly_full-2"]
+    assert all(run.data.metrics["judgments"] == 12 and run.info.status == "FINISHED" for run in found)
