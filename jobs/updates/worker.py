@@ -71,7 +71,17 @@ class Worker:
             self.wake.clear()
 
     def step(self) -> bool:
-        """Work on one batch, and feed what was published since; return whether there was one."""
+        """Work on one batch, and feed what was published since, by whomever and also where the batch fails.
+
+        Returns whether there was a batch.
+        """
+        try:
+            return self._work()
+        finally:
+            self._feed()
+
+    def _work(self) -> bool:
+        """Work on one batch, and return whether there was one."""
         batch = self.inbox.take(self.settings.updates_per_batch)
         if batch is not None:
             batch = self._written(batch)
@@ -81,7 +91,6 @@ class Worker:
             self.metrics.batch_seconds.observe(time.monotonic() - started)
             self.inbox.finish(batch.batch_id)
             self._count(batch, ran)
-        self._feed()
         return batch is not None
 
     def _feed(self) -> None:

@@ -103,6 +103,16 @@ def test_an_engine_or_delta_that_is_away_is_waited_for_with_the_same_batch(story
     assert story.metric("semlabel_update_failures_total", error="EngineError") == 1
 
 
+def test_what_other_runs_publish_is_fed_while_a_batch_fails_again_and_again(story: Story) -> None:
+    story.batches.failing = [EngineError("no engine")]
+    story.inbox.put([edit("ann", 1, "nursing")])
+    story.made.put_profiles({"bob": "baking"})
+    story.made.run()
+    with pytest.raises(EngineError):
+        story.worker.step()
+    assert story.store.get("bob") is not None and story.store.get("ann") is None
+
+
 def test_what_nobody_expected_ends_the_worker_and_the_next_one_takes_the_batch(story: Story) -> None:
     story.batches.failing = [ZeroDivisionError("a bug")]
     story.inbox.put([edit("ann", 1, "nursing")])
