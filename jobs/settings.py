@@ -79,6 +79,7 @@ class Settings(BaseSettings):
     serve_tls_certificate: Path | None = Field(None, description="PEM; with serve_tls_key")
     serve_tls_key: Path | None = None
     serve_tie_rule: bool = Field(True, description="false: near the threshold, decisions may depend on packing")
+    serve_look_every_s: float = Field(10, gt=0, description="whether another version is the champion, to be served")
     serve_n_tokenizers: int = Field(1, ge=1, description="processes that turn texts into tokens")
     serve_max_requests: int = Field(256, ge=1, description="under way; one more is RESOURCE_EXHAUSTED")
     serve_max_items: int = Field(1000, ge=1, description="of one request")

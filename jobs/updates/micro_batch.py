@@ -16,6 +16,7 @@ from typing import Any, Literal
 from jobs import pin_inputs
 from jobs.artifact_folder import load_artifact
 from jobs.errors import CeilingError, HeldError
+from jobs.labeler import registry
 from jobs.ledger import FAILED, PUBLISHED, append_event, event_payload
 from jobs.pins import Pins
 from jobs.rules.standing import PROFILE_UPDATES
@@ -28,16 +29,16 @@ from jobs.updates.batch_rounds import walk_rounds
 from jobs.updates.batch_scope import counts_of, write_scope
 from jobs.updates.embeddings import Embeddings
 from jobs.updates.inbox import Batch
+from jobs.updates.kept_scorer import KeptScorer, MakeScorer
 from jobs.updates.pinned_catalog import PinnedCatalog, load_catalog
 from jobs.updates.profiles_table import write_profiles
-from jobs.updates.scorer import Scorer
+from jobs.updates.scorer import OtherArtifactError
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError
 
 log = logging.getLogger(__name__)
 
-MakeScorer = Callable[[Settings, Pins, LabelerArtifact], Scorer]
-State = Literal["published", "held", "failed"]
+State = Literal["published", "held", "failed", "outdated"]
 Publish = Callable[[str], Mapping[str, Any]]
 """run_id -> what `publish_labels` returns."""
 
@@ -48,7 +49,8 @@ class BatchRun:
 
     Attributes:
         state: held: it waits for a person's approval; failed: the same again would fail again, or cost more than a
-            ceiling. In both cases the members stay in scope of the next refresh.
+            ceiling. In both cases the members stay in scope of the next refresh. outdated: another labeler is the
+            champion and what scores has no other, so the updates are for a new run to pin anew.
         seconds: by step.
     """
 
@@ -61,7 +63,8 @@ class MicroBatches:
     """Runs batches one after the other; keeps the catalog's index, the labeler and the engine between them."""
 
     def __init__(self, settings: Settings, make_scorer: MakeScorer, publish: Publish) -> None:
-        self._settings, self._make_scorer, self._publish = settings, make_scorer, publish
+        self._settings, self._publish = settings, publish
+        self._scorer = KeptScorer(settings, make_scorer)
         self._embeddings = Embeddings(settings.tables, settings.minilm_dir)
         self._kept: dict[str, tuple[Any, Any]] = {}
 
@@ -78,6 +81,10 @@ class MicroBatches:
         run_id = str(timed("pin_inputs", lambda: pin_inputs.run(self._settings, params))["run_id"])
         return BatchRun(run_id=run_id, state=self._finish(run_id, batch, timed), seconds=timed.seconds)
 
+    def close(self) -> None:
+        """Let go of the scorer."""
+        self._scorer.close()
+
     def _finish(self, run_id: str, batch: Batch, timed: "Stopwatch") -> State:
         """Do what is left of a pinned run."""
         root = self._settings.tables
@@ -90,12 +97,24 @@ class MicroBatches:
         except HeldError as error:
             log.warning("%s", error)
             return "held"
+        except OtherArtifactError as error:
+            if self._is_champion(pins):
+                raise
+            return self._failed(run_id, "outdated", error)
         except (CeilingError, DataError) as error:
-            log.error("run %s failed: %s", run_id, error)
-            append_event(root, run_id, FAILED, {"message": str(error)})
-            return "failed"
+            return self._failed(run_id, "failed", error)
         append_event(root, run_id, "publish_labels", {**published, "seconds": timed.seconds["publish_labels"]})
         return "published"
+
+    def _failed(self, run_id: str, state: State, error: Exception) -> State:
+        log.error("run %s %s: %s", run_id, state, error)
+        append_event(self._settings.tables, run_id, FAILED, {"message": str(error)})
+        return state
+
+    def _is_champion(self, pins: Pins) -> bool:
+        """Whether a new run would pin the same labeler; also where nobody can tell."""
+        version = registry.champion_version(self._settings)
+        return version is None or (self._settings.labeler_name, version) == (pins.labeler, pins.labeler_version)
 
     def prepare(self, pins: Pins, member_ids: Collection[str], timed: "Stopwatch") -> None:
         """Do all of a pinned run but its publication, for some members: scope, candidates, rounds.
@@ -125,7 +144,7 @@ class MicroBatches:
                 texts,
                 candidates,
                 catalog.texts,
-                lambda: self._scorer(pins, artifact),
+                partial(self._scorer.score, pins, artifact),
                 record,
             ),
         )
@@ -141,16 +160,10 @@ class MicroBatches:
         )
         return found
 
-    def _scorer(self, pins: Pins, artifact: LabelerArtifact) -> Scorer:
-        found: Scorer = self._keep(
-            "scorer", (pins.artifact_id, pins.engine), lambda: self._make_scorer(self._settings, pins, artifact)
-        )
-        return found
-
     def _keep(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
         """Return what was made for the same key, else make it; one of a kind is kept."""
         if what not in self._kept or self._kept[what][0] != key:
-            self._kept.pop(what, None)  # two engines at once may be more than the memory holds
+            self._kept.pop(what, None)  # two indexes at once may be more than the memory holds
             self._kept[what] = key, make()
         return self._kept[what][1]
 

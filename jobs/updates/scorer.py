@@ -4,6 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from mis_scoring.core.errors import EngineError
+
+
+class OtherArtifactError(EngineError):
+    """The scorer has another artifact than the run pinned: it may come to have it, or the run is outdated."""
+
+
+class ScorerSetupError(EngineError):
+    """The scorer can't be made as the settings are: a fault of the service, of no batch."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PairRequest:
@@ -47,5 +57,10 @@ class Scorer(Protocol):
 
         Raises:
             EngineError: it can't score now; a later try may.
+            OtherArtifactError: it has another artifact.
         """
+        ...
+
+    def close(self) -> None:
+        """Let go of the engine or the connection; it is not asked any more."""
         ...

@@ -20,7 +20,7 @@ from jobs.local.connect_server import connect_server
 from jobs.settings import Settings
 from jobs.updates.http_app import create_app
 from jobs.updates.inbox import open_inbox
-from jobs.updates.make_scorer import make_scorer
+from jobs.updates.make_scorer import make_scorer, require_scorer_files
 from jobs.updates.metrics import UpdateMetrics
 from jobs.updates.micro_batch import MicroBatches
 from jobs.updates.service import SERVICE, ProfileUpdatesService, handler_of
@@ -42,6 +42,7 @@ def serve(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     access = access_of(settings)
+    require_scorer_files(settings)
     with ExitStack() as open_:
         inbox, store = open_inbox(settings), open_store(settings)
         open_.callback(inbox.close)
@@ -51,6 +52,7 @@ def serve(settings: Settings) -> None:
         publisher = SparkPublisher(settings, open_.enter_context(connect_server(settings)))
         open_.callback(publisher.close)
         batches = MicroBatches(settings, make_scorer, publisher)
+        open_.callback(batches.close)
         worker = Worker(
             settings=settings, inbox=inbox, store=store, batches=batches, metrics=metrics, wake=wake, ending=ending
         )

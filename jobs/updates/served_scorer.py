@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-from jobs.updates.scorer import PairRequest, ScoredPairs
+from jobs.updates.scorer import OtherArtifactError, PairRequest, ScoredPairs
 from mis_scoring.core.errors import DataError, EngineError
 
 _AT_ONCE = 16  # requests under way; the server packs those that wait into one forward
+_OTHER_ARTIFACT = "FAILED_PRECONDITION"
 _OF_THE_REQUEST = "INVALID_ARGUMENT"  # refused for what it holds: another try is refused too
 
 
@@ -16,6 +17,10 @@ class ScoringClient(Protocol):
 
     def score(self, query: str, items: Sequence[str]) -> Any:
         """Return margins, is_reference, engine, scorer_id, tokens and tie_tokens of one query's items."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
         ...
 
 
@@ -33,18 +38,25 @@ class ServedScorer:
         """Return one answer a request, in their order; the server answers for its canary.
 
         Raises:
-            EngineError: the server is away or full, serves another artifact, or wants a token.
+            OtherArtifactError: the server has another artifact.
+            EngineError: the server is away or full, or wants a token.
         """
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(self._score_one, requests))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
 
     def _score_one(self, request: PairRequest) -> ScoredPairs:
         try:
             found = self._client.score(request.query_text, request.item_texts)
         except DataError as error:
-            if getattr(error, "status", "") == _OF_THE_REQUEST:
+            status = getattr(error, "status", "")
+            if status == _OF_THE_REQUEST:
                 return ScoredPairs.failed(request, "{}", str(error))
-            raise EngineError(f"{error}; the batch waits until the server takes it") from error
+            kind = OtherArtifactError if status == _OTHER_ARTIFACT else EngineError
+            raise kind(f"{error}; the batch waits until the server takes it") from error
         if found.scorer_id != self._scorer_id:
             raise EngineError(
                 f"the model server answered as scorer {found.scorer_id}, the run pinned {self._scorer_id}"

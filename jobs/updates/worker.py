@@ -89,7 +89,10 @@ class Worker:
             started = time.monotonic()
             ran = self.batches.run(batch)
             self.metrics.batch_seconds.observe(time.monotonic() - started)
-            self.inbox.finish(batch.batch_id)
+            if ran.state == "outdated":
+                self.inbox.put_back(batch.batch_id, [update.member_id for update in batch.updates], for_s=0)
+            else:
+                self.inbox.finish(batch.batch_id)
             self._count(batch, ran)
         return batch is not None
 

@@ -43,6 +43,9 @@ class RuleScorer:
     def score(self, requests: Sequence[PairRequest]) -> list[ScoredPairs]:
         return [self._one(request) for request in requests]
 
+    def close(self) -> None:
+        pass
+
     def _one(self, request: PairRequest) -> ScoredPairs:
         margins = tuple(shares_a_word(request.query_text, text) for text in request.item_texts)
         n_items = len(margins)

@@ -11,15 +11,18 @@ import pytest
 
 from jobs import pin_inputs
 from jobs.errors import HeldError
-from jobs.ledger import FAILED, PUBLISHED, append_event, write_pins
+from jobs.labeler import registry
+from jobs.ledger import CANARY_FAILED, FAILED, PUBLISHED, append_event, write_pins
 from jobs.list_runs import list_runs
 from jobs.pins import Pins
 from jobs.table_reader import query
 from jobs.updates import embeddings
 from jobs.updates.inbox import Batch
 from jobs.updates.micro_batch import MicroBatches
+from jobs.updates.scorer import OtherArtifactError, ScorerSetupError
 from mis_scoring.core.artifact import digests_of
-from mis_scoring.core.errors import DataError
+from mis_scoring.core.errors import DataError, EngineDeadError, EngineError
+from mis_scoring.engines.canary import CanaryError
 from schemas import every
 from schemas.catalog import CATALOG
 from schemas.profiles import PROFILES
@@ -175,3 +178,112 @@ def test_where_the_source_writes_profiles_the_batch_does_not(story: Story) -> No
     before = query(story.root, "SELECT * FROM profiles ORDER BY member_id", PROFILES)
     batches.run(Batch(batch_id="b2", updates=(edit("ann", 2, "nursing"),), received_s=(0.0,)))
     assert query(story.root, "SELECT * FROM profiles ORDER BY member_id", PROFILES) == before
+
+
+class Making:
+    """Makes scorers that end as the test says, and notes which are closed."""
+
+    def __init__(self, *ends: Exception | None) -> None:
+        self.ends, self.made, self.closed = list(ends), 0, list[int]()
+        self.set_up: Exception | None = None
+
+    def __call__(self, *_: Any) -> "Noted":
+        if self.set_up is not None:
+            raise self.set_up
+        self.made += 1
+        return Noted(self, self.made)
+
+
+class Noted(Scorer):
+    def __init__(self, making: Making, number: int) -> None:
+        super().__init__()
+        self.making, self.number = making, number
+
+    def score(self, requests: Any) -> Any:
+        if self.making.ends and (end := self.making.ends.pop(0)) is not None:
+            raise end
+        return super().score(requests)
+
+    def close(self) -> None:
+        self.making.closed.append(self.number)
+
+
+def events_of(story: Story, event: str) -> list[str]:
+    rows = query(story.root, f"SELECT payload FROM runs WHERE event = '{event}'", every.RUNS)
+    return [row["payload"] for row in rows]
+
+
+def remake(story: Story, making: Making) -> None:
+    story.batches = MicroBatches(story.settings, making, story.publish)
+
+
+def test_a_fault_of_the_settings_is_no_fault_of_the_batch_which_waits(story: Story) -> None:
+    making = Making()
+    making.set_up = DataError("updates_scorer_token_file /gone cannot be read")
+    remake(story, making)
+    with pytest.raises(ScorerSetupError, match="token_file /gone cannot be read; batches wait"):
+        story.run(edit("ann", 2, "nursing"))
+    assert not events_of(story, FAILED)
+    making.set_up = None
+    assert story.run(edit("ann", 2, "nursing")).state == "published"
+
+
+def test_a_run_whose_labeler_was_replaced_is_closed_and_one_whose_server_is_behind_waits(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story.settings = story.settings.model_copy(update={"labeler_name": "tiny"})
+    remake(story, Making(*[OtherArtifactError("another is served")] * 3))
+    champion: list[str | None] = ["1"]
+    monkeypatch.setattr(registry, "champion_version", lambda _: champion[0])
+    for now in ("1", None):  # MLflow is away
+        champion[0] = now
+        with pytest.raises(OtherArtifactError):
+            story.run(edit("ann", 2, "nursing"))
+    assert not events_of(story, FAILED)
+    champion[0] = "2"
+    assert story.run(edit("ann", 2, "nursing")).state == "outdated"
+    (failed,) = events_of(story, FAILED)
+    assert "another is served" in failed and not story.published
+
+
+def test_a_dead_engine_is_closed_and_a_new_one_goes_on(story: Story) -> None:
+    making = Making(EngineDeadError("its process ended"))
+    remake(story, making)
+    with pytest.raises(EngineDeadError):
+        story.run(edit("ann", 2, "nursing"))
+    assert making.closed == [1]
+    assert story.run(edit("ann", 2, "nursing")).state == "published" and making.made == 2
+    making.ends = [EngineError("busy")]
+    with pytest.raises(EngineError):
+        story.batches.run(Batch(batch_id="b2", updates=(edit("ann", 3, "baking"),), received_s=(0.0,)))
+    assert making.closed == [1], "what only failed is kept"
+    story.batches.close()
+    assert making.closed == [1, 2]
+
+
+def test_an_engine_whose_canary_failed_is_never_asked_again_and_each_run_it_stops_says_so_once(story: Story) -> None:
+    making = Making(CanaryError("fake", ["poisoned neighbour"]))
+    remake(story, making)
+    for _ in range(2):
+        with pytest.raises(CanaryError, match="poisoned neighbour"):
+            story.run(edit("ann", 2, "nursing"))
+    assert (making.made, making.closed, story.published) == (1, [1], [])
+    (told,) = events_of(story, CANARY_FAILED)
+    assert "poisoned neighbour" in told and '"round":0' in told
+    with pytest.raises(CanaryError):
+        story.batches.run(Batch(batch_id="b2", updates=(edit("ann", 3, "baking"),), received_s=(0.0,)))
+    assert making.made == 1 and len(events_of(story, CANARY_FAILED)) == 2
+
+
+def test_the_scorer_of_another_artifact_takes_the_place_of_the_one_before_which_is_closed(story: Story) -> None:
+    making = Making()
+    remake(story, making)
+    story.run(edit("ann", 2, "nursing"))
+    made = write_artifact(story.artifact_folder.parent / "another", tie_eps=0.5)
+    story.artifact_folder = story.artifact_folder.parent / "another"
+    (story.artifact_folder / "config.json").write_text('{"max_position_embeddings": 800}')
+    artifact = replace(made, digests=digests_of(story.artifact_folder))
+    artifact.save(story.artifact_folder)
+    story.artifact_id = artifact.artifact_id
+    story.batches.run(Batch(batch_id="b2", updates=(edit("ann", 3, "baking"),), received_s=(0.0,)))
+    assert (making.made, making.closed) == (2, [1])

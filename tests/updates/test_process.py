@@ -34,6 +34,14 @@ def env_of(home: Path) -> dict[str, str]:
     return os.environ | {f"SEMLABEL_{name}": value for name, value in own.items()}
 
 
+def test_a_file_for_the_model_server_that_cannot_be_read_is_said_at_the_start(tmp_path: Path) -> None:
+    env = env_of(tmp_path) | {
+        "SEMLABEL_UPDATES_SCORER": "127.0.0.1:1", "SEMLABEL_UPDATES_SCORER_TOKEN_FILE": str(tmp_path / "gone")
+    }  # fmt: skip
+    ended = subprocess.run(COMMAND, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 3 and "updates_scorer_token_file" in ended.stderr
+
+
 def test_what_cannot_be_worked_on_waits_in_the_inbox_beyond_the_end_of_the_service(tmp_path: Path) -> None:
     with served(tmp_path) as (process, port):
         settings = settings_under(tmp_path, updates_port=port)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jobs.updates.make_scorer import make_scorer
-from jobs.updates.scorer import PairRequest
+from jobs.updates.scorer import OtherArtifactError, PairRequest
 from jobs.updates.served_scorer import ServedScorer
 from mis_scoring.core.errors import DataError, EngineError
 from tests.published_run import make_tables
@@ -34,6 +34,9 @@ class Client:
 
     def __init__(self, answer: Callable[[str], Any] = lambda _: None) -> None:
         self.answer = answer
+
+    def close(self) -> None:
+        pass
 
     def score(self, query: str, items: Sequence[str]) -> Any:
         return self.answer(query) or SimpleNamespace(
@@ -70,8 +73,9 @@ def test_a_request_that_is_refused_for_what_it_holds_is_that_members_alone() -> 
 
 @pytest.mark.parametrize("status", ["FAILED_PRECONDITION", "UNAUTHENTICATED"])
 def test_another_artifact_or_no_token_quarantines_nobody_and_makes_the_batch_wait(status: str) -> None:
-    with pytest.raises(EngineError, match=f"{status}.*the batch waits"):
+    with pytest.raises(EngineError, match=f"{status}.*the batch waits") as raised:
         ServedScorer(Client(refuse(status)), scorer_id="s").score(REQUESTS)
+    assert isinstance(raised.value, OtherArtifactError) == (status == "FAILED_PRECONDITION")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_a_real_server_answers_as_the_engine_in_the_process_does_and_for_its_art
         answers, expected = served.score(requests), here.score(requests)
         assert [one.margins for one in answers] == [one.margins for one in expected]
         assert [one.error is None for one in answers] == [one.error is None for one in expected] == [True, True, False]
-        with pytest.raises(EngineError, match="the batch waits"):
+        with pytest.raises(OtherArtifactError, match="the batch waits"):
             make_scorer(settings, replace(pins, artifact_id="another"), artifact).score(requests)
     with pytest.raises(EngineError):
         served.score(requests)
