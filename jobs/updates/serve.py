@@ -30,6 +30,8 @@ from jobs.web.serve import listen
 
 log = logging.getLogger(__name__)
 
+_HTTP_CALLS = 256  # connections and calls under way; one more gets 503
+
 
 def serve(settings: Settings) -> None:
     """Serve until it is told to end, by SIGTERM or Ctrl+C; what was taken in and not worked on waits in the inbox.
@@ -75,7 +77,14 @@ class _Http:
         self._listening = listen(settings.updates_host, settings.updates_http_port)
         tls = settings.updates_tls_certificate, settings.updates_tls_key
         # its access log would hold members' ids
-        config = uvicorn.Config(app, log_level="warning", access_log=False, ssl_certfile=tls[0], ssl_keyfile=tls[1])
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            ssl_certfile=tls[0],
+            ssl_keyfile=tls[1],
+            limit_concurrency=_HTTP_CALLS,
+        )
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
 

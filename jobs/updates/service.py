@@ -7,7 +7,7 @@ import grpc
 from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.errors import FaultsError
-from jobs.grpc_server import unary
+from jobs.grpc_server import UPDATES_AT_ONCE, Room, unary
 from jobs.updates import updates_pb2 as pb
 from jobs.updates.inbox import Inbox, Outcome
 from jobs.updates.metrics import UpdateMetrics
@@ -75,8 +75,9 @@ def _update_of(message: Any) -> ProfileUpdate:
 
 def handler_of(service: ProfileUpdatesService) -> Any:
     """Return the service as gRPC serves it."""
+    room = Room(UPDATES_AT_ONCE)
     methods = {
-        "UpdateProfile": unary(service.update_profile, pb.ProfileUpdate, pb.Acknowledgement),
-        "UpdateProfiles": unary(service.update_profiles, pb.UpdateProfilesRequest, pb.UpdateProfilesResponse),
+        "UpdateProfile": unary(service.update_profile, pb.ProfileUpdate, pb.Acknowledgement, room),
+        "UpdateProfiles": unary(service.update_profiles, pb.UpdateProfilesRequest, pb.UpdateProfilesResponse, room),
     }
     return grpc.method_handlers_generic_handler(SERVICE, methods)

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event
+from threading import Event, Semaphore
 from typing import Any
 
 import grpc
@@ -18,9 +18,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 from sqlalchemy.exc import OperationalError
 
+from jobs import grpc_server
 from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
 from jobs.generate_stubs import CHECKOUT, STUBS, generate_stubs
-from jobs.grpc_server import GrpcServer, access_of
+from jobs.grpc_server import READS_AT_ONCE, GrpcServer, access_of
 from jobs.kv import labels_pb2, labels_pb2_grpc
 from jobs.kv import service as labels_service
 from jobs.kv.lmdb_store import LmdbStore
@@ -149,6 +150,61 @@ def test_a_full_inbox_and_one_that_cannot_be_written_refuse_and_say_so(
     assert code == grpc.StatusCode.UNAVAILABLE and "send again" in details
     with pytest.raises(MissingRequirementError, match="inbox can't be written"):
         client.send(running.settings, edit("ann", 9))
+
+
+def hanging_reads(monkeypatch: pytest.MonkeyPatch) -> tuple[Semaphore, Event]:
+    """Let reads of the store hang until the event is set; the semaphore counts those that have begun."""
+    reading, is_over, read_one = Semaphore(0), Event(), LmdbStore.get
+
+    def hang(store: LmdbStore, member_id: str) -> Any:
+        reading.release()
+        is_over.wait(60)
+        return read_one(store, member_id)
+
+    monkeypatch.setattr(LmdbStore, "get", hang)
+    return reading, is_over
+
+
+def test_a_store_that_hangs_takes_no_thread_from_updates_and_too_many_readers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Running(tmp_path)
+    reading, is_over = hanging_reads(monkeypatch)
+    try:
+        request = labels_pb2.GetLabelsRequest(member_id="a/b c")
+        readers = [here.labels.GetLabels.future(request) for _ in range(READS_AT_ONCE)]
+        for _ in readers:
+            assert reading.acquire(timeout=30)
+        code, details = status_of(lambda: here.labels.GetLabels(request, timeout=30))
+        assert code == grpc.StatusCode.RESOURCE_EXHAUSTED and "send later" in details
+        update = client.message_of(edit("ann", 1))
+        assert here.updates.UpdateProfile(update, timeout=30).outcome == updates_pb2.OUTCOME_ACCEPTED
+        is_over.set()
+        assert {reader.result().run_id for reader in readers} == {"run-2"}
+        assert here.labels.GetLabels(request, timeout=30).run_id == "run-2", "there is room again"
+    finally:
+        is_over.set()
+        here.end()
+
+
+def test_calls_that_no_thread_can_take_up_are_refused_and_not_queued_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_server, "_CALLS", 2)
+    here = Running(tmp_path)
+    reading, is_over = hanging_reads(monkeypatch)
+    try:
+        request = labels_pb2.GetLabelsRequest(member_id="a/b c")
+        readers = [here.labels.GetLabels.future(request) for _ in range(2)]
+        for _ in readers:
+            assert reading.acquire(timeout=30)
+        code, _ = status_of(lambda: here.labels.GetLabels(request, timeout=30))
+        assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+        is_over.set()
+        assert {reader.result().run_id for reader in readers} == {"run-2"}
+    finally:
+        is_over.set()
+        here.end()
 
 
 def test_labels_are_answered_alike_by_grpc_and_http(running: Running) -> None:
