@@ -58,7 +58,7 @@ def serve(settings: Settings) -> None:
         worker = Worker(
             settings=settings, inbox=inbox, store=store, batches=batches, metrics=metrics, wake=wake, ending=ending
         )
-        service = ProfileUpdatesService(inbox, metrics, waiting_limit=settings.updates_waiting_limit, wake=wake.set)
+        service = ProfileUpdatesService(inbox, metrics, wake=wake.set)
         handlers = {SERVICE: handler_of(service), labels_service.SERVICE: labels_service.grpc_handler(store)}
         server = GrpcServer(settings, handlers, port=settings.updates_port)
         open_.callback(server.end)

@@ -50,9 +50,7 @@ class Running:
         self.inbox, self.store, self.woken = open_inbox(settings), LmdbStore(folder / "kv"), Event()
         self.store.replace_all([labels("a/b c", 2, q1=0.75)], at(2))
         self.metrics = UpdateMetrics(self.inbox)
-        service = ProfileUpdatesService(
-            self.inbox, self.metrics, waiting_limit=settings.updates_waiting_limit, wake=self.woken.set
-        )
+        service = ProfileUpdatesService(self.inbox, self.metrics, wake=self.woken.set)
         handlers = {SERVICE: handler_of(service), labels_service.SERVICE: labels_service.grpc_handler(self.store)}
         self.grpc = GrpcServer(settings, handlers, port=0)
         token = access_of(settings).token
