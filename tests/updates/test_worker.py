@@ -141,7 +141,7 @@ def test_labels_are_published_while_the_store_is_away_and_fed_when_it_is_back(
 ) -> None:
     update = LmdbStore.update
 
-    def fail(*_: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         raise StoreAwayError("away")
 
     story.worker.step()  # the store is filled
