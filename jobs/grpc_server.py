@@ -55,8 +55,13 @@ class GrpcServer:
         reflection.enable_server_reflection(names, self._server)
         self.port = self._listen(access, port)
         self._server.start()
-        for name in ("", *handlers):
+        self._health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+        for name in handlers:
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    def say_ready(self) -> None:
+        """Say that the whole is ready, and not the services alone, which answer from the start."""
+        self._health.set("", health_pb2.HealthCheckResponse.SERVING)
 
     def _listen(self, access: Access, port: int) -> int:
         address = f"{access.host}:{port}"

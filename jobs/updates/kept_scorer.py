@@ -5,11 +5,12 @@ the model server: batches wait until a person has looked and started the service
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from jobs.pins import Pins
 from jobs.run_failure import write_canary_failure
 from jobs.settings import Settings
-from jobs.updates.scorer import PairRequest, ScoredPairs, Scorer, ScorerSetupError
+from jobs.updates.scorer import PairRequest, PrefillingScorer, ScoredPairs, Scorer, ScorerSetupError
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError, EngineDeadError
 from mis_scoring.engines.canary import CanaryError
@@ -49,6 +50,17 @@ class KeptScorer:
         except EngineDeadError:
             self.close()
             raise
+
+    def asking(self, pins: Pins, artifact: LabelerArtifact, queries: Sequence[str]) -> AbstractContextManager[None]:
+        """Let a model server prefill the queries of a batch, while the block finds and scores their items.
+
+        An engine of this process is not made for that: nothing may be left to score.
+
+        Raises:
+            ScorerSetupError: see `of`.
+        """
+        scorer = self.of(pins, artifact) if self._settings.updates_scorer else None
+        return scorer.asking(queries) if isinstance(scorer, PrefillingScorer) else nullcontext()
 
     def of(self, pins: Pins, artifact: LabelerArtifact) -> Scorer:
         """Return the scorer of a run, made unless it is kept.

@@ -8,7 +8,9 @@ by the batch: a batch that is taken again goes on from what is committed.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -21,6 +23,7 @@ from jobs.ledger import FAILED, PUBLISHED, append_event, event_payload
 from jobs.pins import Pins
 from jobs.rules.standing import PROFILE_UPDATES
 from jobs.settings import Settings
+from jobs.table_admin import create_missing, require
 from jobs.table_reader import pins_of
 from jobs.updates.batch_candidates import STEP, write_candidates
 from jobs.updates.batch_ceiling import refuse_batch_above_ceiling
@@ -35,6 +38,9 @@ from jobs.updates.profiles_table import write_profiles
 from jobs.updates.scorer import OtherArtifactError
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import DataError
+from schemas.catalog import CATALOG
+from schemas.every import RUN_TABLES
+from schemas.profiles import PROFILES
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +86,21 @@ class MicroBatches:
         params = pin_inputs.Params(kind=PROFILE_UPDATES, trigger_id=batch.batch_id)
         run_id = str(timed("pin_inputs", lambda: pin_inputs.run(self._settings, params))["run_id"])
         return BatchRun(run_id=run_id, state=self._finish(run_id, batch, timed), seconds=timed.seconds)
+
+    def warm_up(self) -> None:
+        """Load the index of the catalog, the labeler and the engine that a run would pin now; pins none.
+
+        Raises:
+            what `run` raises where something is away, and MissingRequirementError where no tables are there yet.
+        """
+        root = self._settings.tables
+        require(root, PROFILES, CATALOG)
+        create_missing(root, *RUN_TABLES)
+        params = pin_inputs.Params(kind=PROFILE_UPDATES, trigger_id=f"warm-up-{uuid.uuid4()}")
+        pins = pin_inputs.resolve(self._settings, params, params.trigger_id)
+        artifact = self._artifact(pins)
+        self._catalog(pins, artifact)
+        self._scorer.of(pins, artifact)
 
     def close(self) -> None:
         """Let go of the scorer."""
@@ -131,23 +152,22 @@ class MicroBatches:
         artifact = self._artifact(pins)
         catalog = timed("load_catalog", lambda: self._catalog(pins, artifact))
         profiles = read_profiles(root, pins, here)
-        candidates, counts = timed(STEP, lambda: write_candidates(root, pins, profiles, catalog, self._embeddings))
-        record(STEP, counts | {"seconds": timed.seconds[STEP]})
-        texts = {member: profiles[member].text or "" for member in candidates}
-        refuse_batch_above_ceiling(self._settings, pins, artifact, texts, candidates, catalog.texts)
-        timed(
-            "rounds",
-            lambda: walk_rounds(
-                root,
-                pins,
-                artifact.prompt,
-                texts,
-                candidates,
-                catalog.texts,
-                partial(self._scorer.score, pins, artifact),
-                record,
-            ),
-        )
+        queries = [artifact.prompt.render_query(row.text) for row in profiles.values() if row.hash and row.text]
+        with self._asking(pins, artifact, queries):
+            candidates, counts = timed(STEP, lambda: write_candidates(root, pins, profiles, catalog, self._embeddings))
+            record(STEP, counts | {"seconds": timed.seconds[STEP]})
+            texts = {member: profiles[member].text or "" for member in candidates}
+            refuse_batch_above_ceiling(self._settings, pins, artifact, texts, candidates, catalog.texts)
+            score = partial(self._scorer.score, pins, artifact)
+            timed(
+                "rounds",
+                lambda: walk_rounds(root, pins, artifact.prompt, texts, candidates, catalog.texts, score, record),
+            )
+
+    def _asking(self, pins: Pins, artifact: LabelerArtifact, queries: Sequence[str]) -> AbstractContextManager[None]:
+        """See `KeptScorer.asking`; under a ceiling nothing is computed before it is known that the batch is below."""
+        has_ceiling = self._settings.max_pairs is not None or self._settings.max_cost_usd is not None
+        return nullcontext() if has_ceiling else self._scorer.asking(pins, artifact, queries)
 
     def _artifact(self, pins: Pins) -> LabelerArtifact:
         found: LabelerArtifact = self._keep("artifact", pins.artifact_folder, lambda: load_artifact(pins))

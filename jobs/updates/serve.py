@@ -1,5 +1,6 @@
 """The update service as a process: takes edits, works on them, feeds the key-value store and answers readers.
 
+It takes edits and answers readers from the start, and says that it is ready once the first edit waits for no loading.
 What may be away when it starts is waited for; a worker that can't go on ends the process with an error, and whoever
 supervises it starts it again: the inbox has all that was acknowledged.
 """
@@ -25,6 +26,7 @@ from jobs.updates.metrics import UpdateMetrics
 from jobs.updates.micro_batch import MicroBatches
 from jobs.updates.service import SERVICE, ProfileUpdatesService, handler_of
 from jobs.updates.spark_publisher import SparkPublisher
+from jobs.updates.warm_up import warm_up
 from jobs.updates.worker import Worker
 from jobs.web.serve import listen
 
@@ -40,7 +42,7 @@ def serve(settings: Settings) -> None:
         DataError: a file of the settings can't be used, or one is missing where others reach the address.
         MissingRequirementError: an address is taken, another service has the inbox.
     """
-    wake, ending = Event(), Event()
+    wake, ending, ready = Event(), Event(), Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
     access = access_of(settings)
@@ -62,11 +64,16 @@ def serve(settings: Settings) -> None:
         handlers = {SERVICE: handler_of(service), labels_service.SERVICE: labels_service.grpc_handler(store)}
         server = GrpcServer(settings, handlers, port=settings.updates_port)
         open_.callback(server.end)
-        http_port = open_.enter_context(_Http(settings, create_app(store, inbox, metrics.registry, token=access.token)))
+        app = create_app(store, inbox, metrics.registry, token=access.token, ready=ready)
+        http_port = open_.enter_context(_Http(settings, app))
         sys.stderr.write(
             f"gRPC at {settings.updates_host}:{server.port}, HTTP at {settings.updates_host}:{http_port}\n"
         )
         sys.stderr.flush()
+        if settings.updates_warm_up:
+            warm_up(settings, batches, publisher.publish, feed=worker.feed)
+        ready.set()
+        server.say_ready()
         worker.run()
 
 

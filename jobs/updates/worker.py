@@ -8,10 +8,6 @@ import time
 from dataclasses import dataclass, field
 from threading import Event
 
-from deltalake.exceptions import DeltaError
-from mlflow.exceptions import MlflowException
-from pyspark.errors import PySparkException
-from sqlalchemy.exc import SQLAlchemyError
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_when_event_set, wait_random_exponential
 
 from jobs.kv.feeder import feed
@@ -21,11 +17,10 @@ from jobs.updates.inbox import Batch, Inbox
 from jobs.updates.metrics import UpdateMetrics
 from jobs.updates.micro_batch import BatchRun, MicroBatches
 from jobs.updates.profiles_table import not_yet_written
-from mis_scoring.core.errors import SemlabelError
+from jobs.updates.warm_up import AWAY
 
 log = logging.getLogger(__name__)
 
-_AWAY = (SemlabelError, DeltaError, MlflowException, PySparkException, SQLAlchemyError, OSError)
 _WAIT_AT_MOST_S = 30.0
 _LOOK_EVERY_S = 1.0  # for what other runs have published, and for updates that another process has put
 _ANNOUNCED_WAITS_S = 30.0
@@ -59,7 +54,7 @@ class Worker:
         """
         while not self.ending.is_set():
             until_it_works = Retrying(
-                retry=retry_if_exception_type(_AWAY),
+                retry=retry_if_exception_type(AWAY),
                 wait=wait_random_exponential(max=_WAIT_AT_MOST_S),
                 stop=stop_when_event_set(self.ending),
                 sleep=self._rest,
@@ -78,7 +73,7 @@ class Worker:
         try:
             return self._work()
         finally:
-            self._feed()
+            self.feed()
 
     def _work(self) -> bool:
         """Work on one batch, and return whether there was one."""
@@ -96,7 +91,7 @@ class Worker:
             self._count(batch, ran)
         return batch is not None
 
-    def _feed(self) -> None:
+    def feed(self) -> None:
         """Feed what was published; labels are published and updates worked on while the store is away."""
         try:
             feed(self.store, self.settings.tables)

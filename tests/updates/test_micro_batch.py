@@ -1,13 +1,15 @@
 """A batch up to its publication, without Spark, MLflow or a model: scope, candidates, rounds, and how its run ends."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.errors import PySparkException
 
 from jobs import pin_inputs
 from jobs.errors import HeldError
@@ -16,12 +18,16 @@ from jobs.ledger import CANARY_FAILED, FAILED, PUBLISHED, append_event, write_pi
 from jobs.list_runs import list_runs
 from jobs.pins import Pins
 from jobs.table_reader import query
-from jobs.updates import embeddings
+from jobs.updates import embeddings, micro_batch
+from jobs.updates import warm_up as warm_up_module
 from jobs.updates.inbox import Batch
 from jobs.updates.micro_batch import MicroBatches
+from jobs.updates.pinned_catalog import load_catalog
 from jobs.updates.scorer import OtherArtifactError, ScorerSetupError
+from jobs.updates.warm_up import warm_up
 from mis_scoring.core.artifact import digests_of
 from mis_scoring.core.errors import DataError, EngineDeadError, EngineError
+from mis_scoring.core.prompt import COMPACT
 from mis_scoring.engines.canary import CanaryError
 from schemas import every
 from schemas.catalog import CATALOG
@@ -61,13 +67,16 @@ class Story:
         return {}
 
     def pin(self, run_id: str) -> Pins:
+        return write_pins(self.root, self.pinned(run_id))
+
+    def pinned(self, run_id: str) -> Pins:
         found = pins_of_tables(self.root, run_id, kind="profile_updates")
         ids = {
             "artifact_id": self.artifact_id,
             "artifact_folder": str(self.artifact_folder),
             "candidates_per_member": 6,
         }
-        return write_pins(self.root, replace(found, **ids))
+        return replace(found, **ids)
 
     def rows(self, name: str, run_id: str) -> list[dict[str, Any]]:
         table = next(one for one in every.RUN_TABLES if one.name == name)
@@ -287,3 +296,59 @@ def test_the_scorer_of_another_artifact_takes_the_place_of_the_one_before_which_
     story.artifact_id = artifact.artifact_id
     story.batches.run(Batch(batch_id="b2", updates=(edit("ann", 3, "baking"),), received_s=(0.0,)))
     assert (making.made, making.closed) == (2, [1])
+
+
+def warm(story: Story, *, feed: Any = lambda: None, publish: Any = None) -> bool:
+    return warm_up(story.settings, story.batches, publish or (lambda *_: {}), feed=feed)
+
+
+def test_what_the_first_edit_needs_is_loaded_before_it_comes_and_no_run_is_pinned(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making, loaded, fed = Making(), list[str](), list[int]()
+    remake(story, making)
+    monkeypatch.setattr(pin_inputs, "resolve", lambda _, __, run_id: story.pinned(run_id))
+    monkeypatch.setattr(micro_batch, "load_catalog", lambda *args: (loaded.append("catalog"), load_catalog(*args))[1])
+    monkeypatch.setattr(warm_up_module, "rehearse", lambda *_: "published")
+    assert warm(story, feed=lambda: fed.append(1))
+    assert (making.made, loaded, fed) == (1, ["catalog"], [1])
+    assert not query(story.root, "SELECT * FROM runs", every.RUNS)
+    assert story.run(edit("ann", 2, "nursing")).state == "published"
+    assert (making.made, loaded) == (1, ["catalog"])
+
+
+@pytest.mark.parametrize("error", [DataError("no champion"), OSError("no disk"), PySparkException("no Spark")])
+def test_what_is_away_at_the_start_is_left_to_the_first_edit(
+    story: Story, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(pin_inputs, "resolve", fail)
+    assert not warm(story)
+
+
+class Prefilling(Noted):
+    """Notes what goes ahead, and what was asked while it did."""
+
+    def __init__(self, making: Making, ahead: list[tuple[str, ...]]) -> None:
+        super().__init__(making, 1)
+        self.ahead = ahead
+
+    @contextmanager
+    def asking(self, query_texts: Sequence[str]) -> Iterator[None]:
+        assert not self.asked, "before the first item is known"
+        self.ahead.append(tuple(query_texts))
+        yield
+        assert self.asked
+
+
+@pytest.mark.parametrize(("changes", "goes_ahead"), [({}, True), ({"max_pairs": 100}, False)])
+def test_queries_go_ahead_to_a_server_while_their_items_are_retrieved_unless_there_is_a_ceiling(
+    story: Story, changes: dict[str, Any], goes_ahead: bool
+) -> None:
+    making, ahead = Making(), list[tuple[str, ...]]()
+    story.settings = story.settings.model_copy(update={"updates_scorer": "127.0.0.1:1", **changes})
+    story.batches = MicroBatches(story.settings, lambda *_: Prefilling(making, ahead), story.publish)
+    assert story.run(edit("ann", 2, "nursing"), edit("bob", 2, None), edit("cat", 2, "...")).state == "published"
+    assert ahead == ([(COMPACT.render_query("nursing"),)] if goes_ahead else [])

@@ -54,7 +54,9 @@ class Running:
         handlers = {SERVICE: handler_of(service), labels_service.SERVICE: labels_service.grpc_handler(self.store)}
         self.grpc = GrpcServer(settings, handlers, port=0)
         token = access_of(settings).token
-        self.http = _Http(settings, create_app(self.store, self.inbox, self.metrics.registry, token=token))
+        self.ready = Event()
+        app = create_app(self.store, self.inbox, self.metrics.registry, token=token, ready=self.ready)
+        self.http = _Http(settings, app)
         self.settings = settings.model_copy(
             update={"updates_port": self.grpc.port, "updates_http_port": self.http.__enter__()}
         )
@@ -251,6 +253,11 @@ def test_a_store_that_is_away_is_unavailable_and_updates_are_taken_in_all_the_sa
 
 def test_health_and_reflection_answer(running: Running) -> None:
     health = health_pb2_grpc.HealthStub(running.channel)
+    assert health.Check(health_pb2.HealthCheckRequest()).status == 2, "an edit would wait for much to load"
+    assert not json.loads(running.get("/health")[1])["is_ready"]
+    running.grpc.say_ready()
+    running.ready.set()
+    assert json.loads(running.get("/health")[1])["is_ready"]
     for name in ("", SERVICE, labels_service.SERVICE):
         assert health.Check(health_pb2.HealthCheckRequest(service=name)).status == 1
     found = ProtoReflectionDescriptorDatabase(running.channel)
@@ -279,7 +286,7 @@ def test_with_a_token_only_who_sends_it_is_answered_but_for_health(tmp_path: Pat
         assert [guarded.get(path)[0] for path in ("/members/a/labels", "/metrics", "/health")] == [401, 401, 200]
         assert guarded.get("/members/a/labels", TOKEN)[0] == 404
         assert client.send(guarded.settings, edit("ann", 1))["outcome"] == "accepted"
-        assert health_pb2_grpc.HealthStub(guarded.channel).Check(health_pb2.HealthCheckRequest()).status == 1
+        assert health_pb2_grpc.HealthStub(guarded.channel).Check(health_pb2.HealthCheckRequest()).status == 2
     finally:
         guarded.end()
 
