@@ -1,7 +1,12 @@
-"""A gRPC server of the project's jobs: health, reflection, a token, TLS, and a clear status for every fault."""
+"""A gRPC server of the project's jobs: health, reflection, a token, TLS, and a clear status for every fault.
+
+What is above a bound is refused at once, never queued: each service has room for so many calls of its own, so that one
+whose database hangs takes no thread from the others.
+"""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
 from typing import Any
 
 import grpc
@@ -15,9 +20,12 @@ from mis_scoring.serving.access import Access
 from mis_scoring.serving.login import is_let_in
 from mis_scoring.serving.messages import parser_of
 
-_THREADS = 8
+_THREADS = 32  # more than all rooms together: health answers, and who is refused is told so, whatever hangs
+_CALLS = 256  # accepted at once; those that no thread has taken up wait for one
 _MESSAGE_BYTES = 16 * 2**20
 _DRAIN_S = 10.0
+
+UPDATES_AT_ONCE, READS_AT_ONCE = 8, 16
 
 _MALFORMED = object()  # gRPC answers INTERNAL, its own fault, where a parser fails or returns None
 
@@ -37,6 +45,7 @@ class GrpcServer:
         self._server = grpc.server(
             ThreadPoolExecutor(_THREADS),
             interceptors=[_TokenInterceptor(access.token)] if access.token else [],
+            maximum_concurrent_rpcs=_CALLS,
             options=[("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.so_reuseport", 0)],
         )
         self._health = health.HealthServicer()
@@ -46,8 +55,13 @@ class GrpcServer:
         reflection.enable_server_reflection(names, self._server)
         self.port = self._listen(access, port)
         self._server.start()
-        for name in ("", *handlers):
+        self._health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+        for name in handlers:
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    def say_ready(self) -> None:
+        """Say that the whole is ready, and not the services alone, which answer from the start."""
+        self._health.set("", health_pb2.HealthCheckResponse.SERVING)
 
     def _listen(self, access: Access, port: int) -> int:
         address = f"{access.host}:{port}"
@@ -83,14 +97,36 @@ def access_of(settings: Settings) -> Access:
     return access
 
 
-def unary(method: Method, request: Any, response: Any) -> Any:
-    """Return the handler of one method: what is no such message is the caller's fault, not the server's."""
+class Room:
+    """How many calls a service has room for."""
+
+    def __init__(self, at_most: int) -> None:
+        self._at_most, self._free = at_most, BoundedSemaphore(at_most)
+
+    def holds(self, method: Method, message: Any, context: grpc.ServicerContext) -> Any:
+        """Return what the method answers; RESOURCE_EXHAUSTED where there is no room."""
+        if not self._free.acquire(blocking=False):
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED, f"{self._at_most} such calls are under way, the most: send later"
+            )
+        try:
+            return method(message, context)
+        finally:
+            self._free.release()
+
+
+def unary(method: Method, request: Any, response: Any, room: Room) -> Any:
+    """Return the handler of one method: what is no such message is the caller's fault, not the server's.
+
+    Args:
+        room: of the method's service.
+    """
 
     def answer(message: Any, context: grpc.ServicerContext) -> Any:
         if message is _MALFORMED:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the message is no {request.DESCRIPTOR.full_name}")
         try:
-            return method(message, context)
+            return room.holds(method, message, context)
         except FaultsError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 

@@ -56,11 +56,12 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     repaired = repair_published_events(root)
     run_id = run_id_of(params.kind, params.trigger_id, settings.environment)
     standing = event_payload(root, run_id, PINNED)
-    pins = Pins(**standing) if standing else write_pins(root, _resolve(settings, params, run_id))
+    pins = Pins(**standing) if standing else write_pins(root, resolve(settings, params, run_id))
     return {"run_id": run_id, "max_rounds": pins.n_rounds, "pinned_before": standing is not None, "repaired": repaired}
 
 
-def _resolve(settings: Settings, params: Params, run_id: str) -> Pins:
+def resolve(settings: Settings, params: Params, run_id: str) -> Pins:
+    """Return what a run would pin now; writes nothing into the ledger."""
     labeler = pin_labeler(settings)
     _require_few_rounds(settings, labeler.artifact)
     root = settings.tables

@@ -79,6 +79,7 @@ class Settings(BaseSettings):
     serve_tls_certificate: Path | None = Field(None, description="PEM; with serve_tls_key")
     serve_tls_key: Path | None = None
     serve_tie_rule: bool = Field(True, description="false: near the threshold, decisions may depend on packing")
+    serve_look_every_s: float = Field(10, gt=0, description="whether another version is the champion, to be served")
     serve_n_tokenizers: int = Field(1, ge=1, description="processes that turn texts into tokens")
     serve_max_requests: int = Field(256, ge=1, description="under way; one more is RESOURCE_EXHAUSTED")
     serve_max_items: int = Field(1000, ge=1, description="of one request")
@@ -98,6 +99,7 @@ class Settings(BaseSettings):
     )
     updates_per_batch: int = Field(64, ge=1, description="members of a micro-batch at most")
     updates_waiting_limit: int = Field(100_000, ge=1, description="beyond so many waiting updates none is taken in")
+    updates_warm_up: bool = Field(True, description="at the start, so that the first edit waits for no code to load")
     updates_host: str = Field("127.0.0.1", description="another than loopback needs the token file and TLS")
     updates_port: int = Field(50061, ge=0, le=65535, description="gRPC: profile updates in, labels out")
     updates_http_port: int = Field(8071, ge=0, le=65535, description="HTTP: labels out, health, metrics")

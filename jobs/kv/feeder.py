@@ -1,18 +1,24 @@
-"""Feed the store from publications, one after the other; killed at any moment, it goes on from the stored position."""
+"""Feed the store from publications, one after the other; killed at any moment, it goes on from the stored position.
+
+The position moves only from where the feeder found it: where a rebuild or another feeder was first, it looks again.
+"""
 
 import logging
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
 from jobs.kv.from_delta import read_published
 from jobs.kv.published import RunContent, published_since, read_content
-from jobs.kv.store import LabelStore
+from jobs.kv.store import LabelStore, PositionMovedError
 from jobs.kv.value import Position
 
 log = logging.getLogger(__name__)
 
 _MEMBERS_AT_ONCE = 2_000
+_LOOKS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +36,16 @@ class Fed:
 
 
 def feed(store: LabelStore, root: Path) -> Fed:
-    """Apply what was published since the stored position; fill a store that has none."""
+    """Apply what was published since the stored position; fill a store that has none.
+
+    Raises:
+        PositionMovedError: others fed or rebuilt the store at each of several looks.
+    """
+    looks = Retrying(retry=retry_if_exception_type(PositionMovedError), stop=stop_after_attempt(_LOOKS), reraise=True)
+    return looks(_feed, store, root)
+
+
+def _feed(store: LabelStore, root: Path) -> Fed:
     position = store.position()
     if position is None:
         return Fed(runs=0, members=rebuild(store, root), is_rebuilt=True)
@@ -47,8 +62,8 @@ def _apply(store: LabelStore, content: RunContent, before: Position, after: Posi
     """Apply a run in parts; the position moves with the last one, and parts that come twice change nothing."""
     members = iter(sorted(content.covered))
     while part := list(islice(members, _MEMBERS_AT_ONCE)):
-        store.update(part, content.next_value, before)
-    store.update([], content.next_value, after)
+        store.update(part, content.next_value, before, expected=before)
+    store.update([], content.next_value, after, expected=before)
 
 
 def rebuild(store: LabelStore, root: Path) -> int:

@@ -6,12 +6,13 @@ overwritten as the store is written on: what `forget` removes (ids and label ids
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import lmdb
 
-from jobs.kv.store import NextValue, StoreAwayError
+from jobs.kv.store import NextValue, PositionMovedError, StoreAwayError
 from jobs.kv.value import MemberLabels, Position
 
 _MAP_BYTES = 64 * 2**30  # of address space; the file grows with what is in it
@@ -19,12 +20,16 @@ _POSITION = b"position"
 
 
 class LmdbStore:
-    """Values in the folder's database `members`; `erased` holds hashes."""
+    """Values in the folder's database `members`; `erased` holds hashes.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        map_bytes: it never grows beyond.
+    """
+
+    def __init__(self, folder: Path, *, map_bytes: int = _MAP_BYTES) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._env = lmdb.open(str(folder), map_size=_MAP_BYTES, max_dbs=3, mode=0o600)
+            self._env = lmdb.open(str(folder), map_size=map_bytes, max_dbs=3, mode=0o600)
             self._members, self._meta, self._erased = (
                 self._env.open_db(name) for name in (b"members", b"meta", b"erased")
             )
@@ -39,12 +44,15 @@ class LmdbStore:
     def position(self) -> Position | None:
         """Return up to where it was fed."""
         with self._begin() as txn:
-            stored = txn.get(_POSITION, db=self._meta)
-        return None if stored is None else Position.from_json(stored)
+            return self._position_of(txn)
 
-    def update(self, member_ids: Collection[str], change: NextValue, position: Position) -> None:
+    def update(
+        self, member_ids: Collection[str], change: NextValue, position: Position, *, expected: Position | None = None
+    ) -> None:
         """Change members' values and set the position in one transaction; LMDB has one writer at a time."""
         with self._begin(write=True) as txn:
+            if expected is not None and self._position_of(txn) != expected:
+                raise PositionMovedError("the key-value store was fed or rebuilt meanwhile")
             for member_id in member_ids:
                 key = _key(member_id)
                 value = change(member_id, _value_of(txn.get(key, db=self._members)))
@@ -80,11 +88,18 @@ class LmdbStore:
         """Close the files."""
         self._env.close()
 
-    def _begin(self, *, write: bool = False) -> Any:
+    def _position_of(self, txn: Any) -> Position | None:
+        stored = txn.get(_POSITION, db=self._meta)
+        return None if stored is None else Position.from_json(stored)
+
+    @contextmanager
+    def _begin(self, *, write: bool = False) -> Iterator[Any]:
+        """Yield a transaction; what fails in it, or at its commit, leaves all as it was."""
         try:
-            return self._env.begin(write=write)
+            with self._env.begin(write=write) as txn:
+                yield txn
         except lmdb.Error as error:
-            raise StoreAwayError(f"the key-value store in {self._env.path()} does not answer: {error}") from error
+            raise StoreAwayError(f"the key-value store in {self._env.path()} can't be used: {error}") from error
 
 
 def _key(member_id: str) -> bytes:

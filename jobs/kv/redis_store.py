@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import redis
 
-from jobs.kv.store import NextValue, StoreAwayError
+from jobs.kv.store import NextValue, PositionMovedError, StoreAwayError
 from jobs.kv.value import MemberLabels, Position
 
 _TIMEOUT_S = 5.0
@@ -22,14 +22,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _answers(method: F) -> F:
-    """Say clearly that Redis is away."""
+    """Say clearly that Redis is away, full (`maxmemory`), or refuses (read-only, a disk that it can't write)."""
 
     @wraps(method)
-    def call(self: "RedisStore", *arguments: Any) -> Any:
+    def call(self: "RedisStore", *arguments: Any, **options: Any) -> Any:
         try:
-            return method(self, *arguments)
-        except (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, redis.WatchError) as error:
-            raise StoreAwayError(f"Redis does not answer ({self.where}): {error}") from error
+            return method(self, *arguments, **options)
+        except redis.RedisError as error:
+            raise self._away(error) from error
 
     return call  # type: ignore[return-value]
 
@@ -55,15 +55,18 @@ class RedisStore:
     @_answers
     def position(self) -> Position | None:
         """Return up to where it was fed."""
-        stored = self._redis.get(self._position)
-        return None if stored is None else Position.from_json(stored)
+        return _position_of(self._redis.get(self._position))
 
     @_answers
-    def update(self, member_ids: Collection[str], change: NextValue, position: Position) -> None:
+    def update(
+        self, member_ids: Collection[str], change: NextValue, position: Position, *, expected: Position | None = None
+    ) -> None:
         """Change members' values and set the position in one transaction, tried again when another writer was first."""
         members = list(member_ids)
 
         def in_transaction(pipe: Any) -> None:
+            if expected is not None and _position_of(pipe.get(self._position)) != expected:
+                raise PositionMovedError("the key-value store was fed or rebuilt meanwhile")
             stored = pipe.hmget(self._members, members) if members else []
             erased = pipe.smismember(self._erased, [_hash(member) for member in members]) if members else []
             pipe.multi()
@@ -107,16 +110,25 @@ class RedisStore:
         try:
             for _, stored in self._redis.hscan_iter(self._members, count=_AT_ONCE):
                 yield MemberLabels.from_json(stored)
-        except (redis.ConnectionError, redis.TimeoutError) as error:
-            raise StoreAwayError(f"Redis does not answer ({self.where}): {error}") from error
+        except redis.RedisError as error:
+            raise self._away(error) from error
 
     def close(self) -> None:
         """Close the connections."""
         self._redis.close()
 
+    def _away(self, error: redis.RedisError) -> StoreAwayError:
+        """Return what is told; of a pipeline's error the cause alone, since the command holds ids and labels."""
+        cause = str(error).rpartition("caused error: ")[2]
+        return StoreAwayError(f"Redis does not answer as it should ({self.where}): {cause}")
+
 
 def _hash(member_id: str) -> str:
     return hashlib.sha256(member_id.encode()).hexdigest()
+
+
+def _position_of(stored: str | None) -> Position | None:
+    return None if stored is None else Position.from_json(stored)
 
 
 def _value_of(stored: str | None) -> MemberLabels | None:

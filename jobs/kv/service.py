@@ -6,7 +6,7 @@ import grpc
 from fastapi import APIRouter, Depends, HTTPException
 from fastapi.responses import JSONResponse
 
-from jobs.grpc_server import unary
+from jobs.grpc_server import READS_AT_ONCE, Room, unary
 from jobs.kv import labels_pb2 as pb
 from jobs.kv.store import LabelStore, StoreAwayError
 from jobs.kv.value import MemberLabels, Position
@@ -53,7 +53,7 @@ def grpc_handler(store: LabelStore) -> Any:
             return pb.MemberLabels(**document_of(*found))
         context.abort(grpc.StatusCode.NOT_FOUND, _UNKNOWN)
 
-    methods = {"GetLabels": unary(get_labels, pb.GetLabelsRequest, pb.MemberLabels)}
+    methods = {"GetLabels": unary(get_labels, pb.GetLabelsRequest, pb.MemberLabels, Room(READS_AT_ONCE))}
     return grpc.method_handlers_generic_handler(SERVICE, methods)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from jobs.errors import MissingRequirementError
+from jobs.errors import CheckFailedError, MissingRequirementError
 from jobs.kv.value import MemberLabels, Position
 from jobs.settings import Settings
 
@@ -13,7 +13,11 @@ NextValue = Callable[[str, MemberLabels | None], MemberLabels | None]
 
 
 class StoreAwayError(MissingRequirementError):
-    """The store does not answer; nothing was changed, and a later try may find it."""
+    """The store does not answer, is full or refuses; nothing was changed, and a later try may do better."""
+
+
+class PositionMovedError(CheckFailedError):
+    """The store was fed or rebuilt by another one meanwhile; nothing was changed."""
 
 
 class LabelStore(Protocol):
@@ -27,10 +31,17 @@ class LabelStore(Protocol):
         """Return up to where it was fed; None before it was ever filled."""
         ...
 
-    def update(self, member_ids: Collection[str], change: NextValue, position: Position) -> None:
+    def update(
+        self, member_ids: Collection[str], change: NextValue, position: Position, *, expected: Position | None = None
+    ) -> None:
         """Change members' values and set the position, all at once; a member who was forgotten gets none.
 
         Two at once do not lose each other's changes: each `change` sees what the other one left.
+
+        Args:
+            expected: the position that must stand; None: whichever does.
+        Raises:
+            PositionMovedError: another one stands.
         """
         ...
 

@@ -63,6 +63,11 @@ def has_labeler(settings: Settings) -> bool:
     return _resolve_alias(registry_client(settings), settings) is not None
 
 
+def champion_version(settings: Settings) -> str | None:
+    """Return the version that has the alias now; None where no version has it, or MLflow is away."""
+    return _resolve_alias(registry_client(settings), settings)
+
+
 def pin_labeler(settings: Settings) -> PinnedLabeler:
     """Resolve the alias once and leave the artifact, digests checked, under the staging root.
 

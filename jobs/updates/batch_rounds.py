@@ -22,11 +22,13 @@ from jobs.updates.round_rows import (
     write_outcomes,
     write_round,
 )
-from jobs.updates.scorer import PairRequest, ScoredPairs, Scorer
+from jobs.updates.scorer import PairRequest, ScoredPairs
 from mis_scoring.core.prompt import PromptLayout
 
 Record = Callable[[str, Mapping[str, Any]], None]
 """(event, payload): appends to the ledger."""
+ScoreRound = Callable[[int, Sequence[PairRequest]], list[ScoredPairs]]
+"""(round, requests) -> one answer a request; called when there is something to score."""
 
 
 def walk_rounds(
@@ -36,14 +38,13 @@ def walk_rounds(
     profile_texts: Mapping[str, str],
     candidates: Candidates,
     entry_texts: Mapping[str, str],
-    scorer: Callable[[], Scorer],
+    score: ScoreRound,
     record: Record,
 ) -> None:
     """Judge each member's candidates, round by round, until its rounds accept too little.
 
     Args:
         profile_texts: of the members with candidates. entry_texts: of the catalog's usable entries.
-        scorer: called when there is something to score.
         record: gets what each step came to, under the names of the jobs of a refresh.
     Raises:
         EngineError: the scorer can't score now; what was committed stays, and is reused by the next try.
@@ -60,7 +61,7 @@ def walk_rounds(
         record(f"round_{number}_build_round", _built(rows) | _seconds_since(started))
         if not rows:
             break
-        answers = _score(pins, number, rows, scorer, record)
+        answers = _score(number, rows, score, record)
         started = time.monotonic()
         commit_judgments(root, pins, number, rows, answers)
         set_failed_aside(root, pins, number, rows, answers)
@@ -72,9 +73,7 @@ def walk_rounds(
             break
 
 
-def _score(
-    pins: Pins, number: int, rows: Sequence[RoundRow], scorer: Callable[[], Scorer], record: Record
-) -> dict[str, ScoredPairs]:
+def _score(number: int, rows: Sequence[RoundRow], score: ScoreRound, record: Record) -> dict[str, ScoredPairs]:
     """Return the answers by member; none for who has nothing to score."""
     asking = [row for row in rows if row.to_score]
     if not asking:
@@ -83,8 +82,7 @@ def _score(
     requests = [
         PairRequest(query_text=row.query_text, item_texts=tuple(item.text for item in row.to_score)) for row in asking
     ]
-    engine = scorer()
-    answers = engine.score(requests)
+    answers = score(number, requests)
     found = {row.member_id: answer for row, answer in zip(asking, answers, strict=True)}
     counts = {
         "rows": len(asking),

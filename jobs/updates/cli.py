@@ -49,7 +49,7 @@ def send(
 def load(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSON lines, an update each.")],
 ) -> None:
-    """Put the updates of a file into the inbox, whether a service runs or not."""
+    """Put the updates of a file into the inbox, whether a service runs or not, until as many wait as may."""
     from jobs.updates.inbox import open_inbox
     from jobs.updates.take_in import read_lines, take_in
 

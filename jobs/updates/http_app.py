@@ -1,6 +1,7 @@
 """The HTTP side of the service: labels, health for whoever starts it, metrics."""
 
 import hmac
+from threading import Event
 from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
@@ -11,8 +12,12 @@ from jobs.kv.store import LabelStore, StoreAwayError
 from jobs.updates.inbox import Inbox
 
 
-def create_app(store: LabelStore, inbox: Inbox, registry: CollectorRegistry, *, token: str) -> FastAPI:
-    """Return the pages; with a token, labels and metrics are for whoever sends it."""
+def create_app(store: LabelStore, inbox: Inbox, registry: CollectorRegistry, *, token: str, ready: Event) -> FastAPI:
+    """Return the pages; with a token, labels and metrics are for whoever sends it.
+
+    Args:
+        ready: set once an edit finds all that it needs loaded.
+    """
     app = FastAPI(title="semlabel labels", openapi_url=None, docs_url=None, redoc_url=None)
     guard = _guard(token)
     app.include_router(http_router(store, guard))
@@ -21,7 +26,8 @@ def create_app(store: LabelStore, inbox: Inbox, registry: CollectorRegistry, *, 
     def health() -> dict[str, Any]:
         """Say what waits and what is away; needs no token, and names nobody."""
         figures = inbox.figures()
-        return {"waiting": figures.waiting, "taken": figures.taken, "store": _state_of(store)}
+        found = {"waiting": figures.waiting, "taken": figures.taken, "store": _state_of(store)}
+        return found | {"is_ready": ready.is_set()}
 
     @app.get("/metrics", dependencies=[Depends(guard)])
     def metrics() -> Response:

@@ -29,7 +29,11 @@ class InProcessScorer:
         self._engine = canonical_json(dict(self._scorer.engine.fingerprint))
         suffix = self._tokenizer.item_suffix
         self._canary = Canary(self._scorer.reference, self._scorer.label_tokens, item_suffix=suffix)
-        self._canary.check(self._scorer.engine)
+        try:
+            self._canary.check(self._scorer.engine)
+        except EngineError:
+            self.close()
+            raise
 
     def score(self, requests: Sequence[PairRequest]) -> list[ScoredPairs]:
         """Return one answer a request; a request that can't be scored has an error in place of margins.
@@ -40,6 +44,12 @@ class InProcessScorer:
         found = [self._score_one(request) for request in requests]
         self._canary.check(self._scorer.engine)
         return found
+
+    def close(self) -> None:
+        """End what the engine has of its own: processes, threads, memory of a device."""
+        for engine in (self._scorer.engine, self._scorer.reference):
+            if (close := getattr(engine, "close", None)) is not None:
+                close()
 
     def _score_one(self, request: PairRequest) -> ScoredPairs:
         try:

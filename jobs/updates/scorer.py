@@ -1,8 +1,19 @@
 """What a micro-batch asks of whatever scores: margins of one query's items, in their order, by the run's artifact."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+from mis_scoring.core.errors import EngineError
+
+
+class OtherArtifactError(EngineError):
+    """The scorer has another artifact than the run pinned: it may come to have it, or the run is outdated."""
+
+
+class ScorerSetupError(EngineError):
+    """The scorer can't be made as the settings are: a fault of the service, of no batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,5 +58,19 @@ class Scorer(Protocol):
 
         Raises:
             EngineError: it can't score now; a later try may.
+            OtherArtifactError: it has another artifact.
         """
+        ...
+
+    def close(self) -> None:
+        """Let go of the engine or the connection; it is not asked any more."""
+        ...
+
+
+@runtime_checkable
+class PrefillingScorer(Scorer, Protocol):
+    """A scorer that can work on queries before their items are known."""
+
+    def asking(self, query_texts: Sequence[str]) -> AbstractContextManager[None]:
+        """Prefill queries that are asked while the block runs, so that each is computed once."""
         ...

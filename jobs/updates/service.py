@@ -7,9 +7,9 @@ import grpc
 from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.errors import FaultsError
-from jobs.grpc_server import unary
+from jobs.grpc_server import UPDATES_AT_ONCE, Room, unary
 from jobs.updates import updates_pb2 as pb
-from jobs.updates.inbox import Inbox, Outcome
+from jobs.updates.inbox import Inbox, InboxFullError, Outcome
 from jobs.updates.metrics import UpdateMetrics
 from jobs.updates.update import ProfileUpdate, faults_of
 
@@ -26,12 +26,11 @@ class ProfileUpdatesService:
     """Puts updates into an inbox.
 
     Args:
-        waiting_limit: beyond so many waiting updates none is taken in.
         wake: called when something waits.
     """
 
-    def __init__(self, inbox: Inbox, metrics: UpdateMetrics, *, waiting_limit: int, wake: Callable[[], None]) -> None:
-        self._inbox, self._metrics, self._limit, self._wake = inbox, metrics, waiting_limit, wake
+    def __init__(self, inbox: Inbox, metrics: UpdateMetrics, *, wake: Callable[[], None]) -> None:
+        self._inbox, self._metrics, self._wake = inbox, metrics, wake
 
     def update_profile(self, request: Any, context: grpc.ServicerContext) -> Any:
         """Keep one update, and acknowledge it."""
@@ -50,9 +49,9 @@ class ProfileUpdatesService:
         if faults := faults + faults_of(updates):
             raise FaultsError("profile updates", faults)
         try:
-            if self._inbox.figures().waiting + len(updates) > self._limit:
-                context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"more than {self._limit} updates wait: send later")
             outcomes = self._inbox.put(updates)
+        except InboxFullError as error:
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
         except SQLAlchemyError as error:
             context.abort(
                 grpc.StatusCode.UNAVAILABLE, f"the inbox can't be written ({type(error).__name__}): send again"
@@ -75,8 +74,9 @@ def _update_of(message: Any) -> ProfileUpdate:
 
 def handler_of(service: ProfileUpdatesService) -> Any:
     """Return the service as gRPC serves it."""
+    room = Room(UPDATES_AT_ONCE)
     methods = {
-        "UpdateProfile": unary(service.update_profile, pb.ProfileUpdate, pb.Acknowledgement),
-        "UpdateProfiles": unary(service.update_profiles, pb.UpdateProfilesRequest, pb.UpdateProfilesResponse),
+        "UpdateProfile": unary(service.update_profile, pb.ProfileUpdate, pb.Acknowledgement, room),
+        "UpdateProfiles": unary(service.update_profiles, pb.UpdateProfilesRequest, pb.UpdateProfilesResponse, room),
     }
     return grpc.method_handlers_generic_handler(SERVICE, methods)

@@ -32,10 +32,14 @@ class SparkPublisher:
         Raises:
             SparkGoneError: end this process.
         """
+        return self.publish(self._settings, run_id)
+
+    def publish(self, settings: Settings, run_id: str) -> Mapping[str, Any]:
+        """Publish a run of the tables that settings name; see `__call__`."""
         if self._server.process is not None and self._server.process.poll() is not None:
             raise SparkGoneError(f"the Spark Connect server ended: see {self._server.log}")
         try:
-            return publish_labels.run(self._session(), self._settings, publish_labels.Params(run_id=run_id))
+            return publish_labels.run(self._session(), settings, publish_labels.Params(run_id=run_id))
         except PySparkException:
             self.close()
             raise

@@ -18,6 +18,7 @@ def take_in(inbox: Inbox, source: Iterable[ProfileUpdate]) -> Iterator[tuple[Pro
 
     Raises:
         FaultsError: an update is faulty; those before it are in.
+        InboxFullError: as many wait as may; those before it are in, and come to nothing when they are sent again.
     """
     for update in source:
         if faults := faults_of([update]):

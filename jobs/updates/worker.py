@@ -8,10 +8,6 @@ import time
 from dataclasses import dataclass, field
 from threading import Event
 
-from deltalake.exceptions import DeltaError
-from mlflow.exceptions import MlflowException
-from pyspark.errors import PySparkException
-from sqlalchemy.exc import SQLAlchemyError
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_when_event_set, wait_random_exponential
 
 from jobs.kv.feeder import feed
@@ -21,11 +17,10 @@ from jobs.updates.inbox import Batch, Inbox
 from jobs.updates.metrics import UpdateMetrics
 from jobs.updates.micro_batch import BatchRun, MicroBatches
 from jobs.updates.profiles_table import not_yet_written
-from mis_scoring.core.errors import SemlabelError
+from jobs.updates.warm_up import AWAY
 
 log = logging.getLogger(__name__)
 
-_AWAY = (SemlabelError, DeltaError, MlflowException, PySparkException, SQLAlchemyError, OSError)
 _WAIT_AT_MOST_S = 30.0
 _LOOK_EVERY_S = 1.0  # for what other runs have published, and for updates that another process has put
 _ANNOUNCED_WAITS_S = 30.0
@@ -59,7 +54,7 @@ class Worker:
         """
         while not self.ending.is_set():
             until_it_works = Retrying(
-                retry=retry_if_exception_type(_AWAY),
+                retry=retry_if_exception_type(AWAY),
                 wait=wait_random_exponential(max=_WAIT_AT_MOST_S),
                 stop=stop_when_event_set(self.ending),
                 sleep=self._rest,
@@ -71,7 +66,17 @@ class Worker:
             self.wake.clear()
 
     def step(self) -> bool:
-        """Work on one batch, and feed what was published since; return whether there was one."""
+        """Work on one batch, and feed what was published since, by whomever and also where the batch fails.
+
+        Returns whether there was a batch.
+        """
+        try:
+            return self._work()
+        finally:
+            self.feed()
+
+    def _work(self) -> bool:
+        """Work on one batch, and return whether there was one."""
         batch = self.inbox.take(self.settings.updates_per_batch)
         if batch is not None:
             batch = self._written(batch)
@@ -79,12 +84,14 @@ class Worker:
             started = time.monotonic()
             ran = self.batches.run(batch)
             self.metrics.batch_seconds.observe(time.monotonic() - started)
-            self.inbox.finish(batch.batch_id)
+            if ran.state == "outdated":
+                self.inbox.put_back(batch.batch_id, [update.member_id for update in batch.updates], for_s=0)
+            else:
+                self.inbox.finish(batch.batch_id)
             self._count(batch, ran)
-        self._feed()
         return batch is not None
 
-    def _feed(self) -> None:
+    def feed(self) -> None:
         """Feed what was published; labels are published and updates worked on while the store is away."""
         try:
             feed(self.store, self.settings.tables)

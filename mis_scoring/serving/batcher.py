@@ -1,12 +1,12 @@
 """Requests that wait for the engine: as many as fit are joined into the next forward, in the order of their arrival.
 
 Nothing waits for company: an idle engine gets what is there at once, so batches form only while it is at work. A
-request whose caller has gone (cancelled, or past its deadline) leaves the queue and is not scored.
+request whose caller has gone (cancelled, or past its deadline) leaves the queue at once, with its tokens, and is not
+scored: a forward that hangs keeps no more than what is under way.
 """
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,16 +47,17 @@ class Batcher:
     def __init__(self, forward: Forward, *, max_batch_tokens: int, n_concurrent: int) -> None:
         self._forward = forward
         self.max_batch_tokens, self.n_concurrent = max_batch_tokens, n_concurrent
-        self._queue: deque[Work] = deque()
+        self._queue: dict[Work, None] = {}  # in the order of arrival; one that leaves costs no search
         self._running: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """How many wait."""
-        return sum(not work.done.done() for work in self._queue)
+        """How many wait: all that are held."""
+        return len(self._queue)
 
     def add(self, work: Work) -> None:
         """Queue a request; `work.done` gets its result. To cancel that future takes it out again."""
-        self._queue.append(work)
+        self._queue[work] = None
+        work.done.add_done_callback(lambda _: self._queue.pop(work, None))
         self._go_on()
 
     def is_waiting(self, work: Work) -> bool:
@@ -76,14 +77,15 @@ class Batcher:
     def _next_batch(self) -> list[Work]:
         batch: list[Work] = []
         n_tokens = 0
-        while self._queue:
-            work = self._queue[0]
-            if not work.done.done():
-                n_tokens += work.n_tokens
-                if batch and n_tokens > self.max_batch_tokens:
-                    break
-                batch.append(work)
-            self._queue.popleft()
+        for work in self._queue:
+            if work.done.done():  # it is about to leave
+                continue
+            n_tokens += work.n_tokens
+            if batch and n_tokens > self.max_batch_tokens:
+                break
+            batch.append(work)
+        for work in batch:
+            del self._queue[work]
         return batch
 
     async def _run(self, batch: Sequence[Work]) -> None:

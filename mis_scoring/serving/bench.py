@@ -11,6 +11,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from mis_scoring.bench.shapes import QUERY_MEDIAN, QUERY_SIGMA
+from mis_scoring.bench.shapes import QUERY_MEDIAN, QUERY_SIGMA, SHAPES
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.tokenizer import PromptTokenizer
+from mis_scoring.serving.bench_shape import write_shape
 from mis_scoring.serving.load import MODES, Asked, Cell, Load, knee, next_rate
 
 N_WARM_UP, N_QUERIES, ITEM_TOKENS = 200, 64, 24
@@ -55,13 +57,32 @@ _SHOWN = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the table (or one JSON document), and return 0."""
     options = _parser().parse_args(arguments)
+    with measured_folder(options) as options.folder:
+        report = _measured(options)
+    sys.stdout.write((json.dumps(report, indent=2) if options.json else as_text(report)) + "\n")
+    return 0
+
+
+@contextmanager
+def measured_folder(options: argparse.Namespace) -> Iterator[Path]:
+    """Yield the artifact's folder: that of the options, or one of their shape, which goes with the block."""
+    if options.shape is None:
+        yield options.folder
+        return
+    with tempfile.TemporaryDirectory(prefix="semlabel-shape-") as scratch:
+        folder = Path(scratch) / "artifact"
+        write_shape(folder, options.shape, options.folder, engine=options.engine, options=json.loads(options.options))
+        yield folder
+
+
+def _measured(options: argparse.Namespace) -> dict[str, Any]:
     artifact = LabelerArtifact.load(options.folder)
     own_cpus, server_cpus = cpu_sets()
     os.sched_setaffinity(0, own_cpus)
     curves = [
         _curve(artifact, options, mode, n_items, server_cpus) for mode in options.modes for n_items in options.items
     ]
-    report = {
+    return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0], "python": platform.python_version()},
         "cpus": {"client": sorted(own_cpus), "server": sorted(server_cpus), "shared": bool(own_cpus & server_cpus)},
@@ -69,8 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "seconds_a_rate": options.seconds,
         "curves": curves,
     }
-    sys.stdout.write((json.dumps(report, indent=2) if options.json else as_text(report)) + "\n")
-    return 0
 
 
 def cpu_sets() -> tuple[set[int], set[int]]:
@@ -211,6 +230,12 @@ def _text(tokenizer: PromptTokenizer, draw: np.random.Generator, n_tokens: int) 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mis_scoring.serving.bench", description=__doc__.splitlines()[0])
     add_server_options(parser)
+    parser.add_argument(
+        "--shape",
+        type=str.upper,
+        choices=SHAPES,
+        help="random weights of a model of the paper, with FOLDER's tokenizer",
+    )
     parser.add_argument("--modes", nargs="+", choices=MODES, default=["mis"], help="default %(default)s")
     parser.add_argument("--items", type=int, nargs="+", default=[50], help="numbers of items, N")
     parser.add_argument("--rates", type=float, nargs="+", help="queries a second; default: search the knee")

@@ -5,7 +5,9 @@ import json
 import logging
 import signal
 import sys
-from typing import Any, Self
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Self, TypeVar
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -29,6 +31,7 @@ from mis_scoring.serving.tokenizer_pool import TokenizerPool
 from mis_scoring.serving.tracing import Tracing
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 SERVICE = scoring_pb2.DESCRIPTOR.services_by_name["Scoring"].full_name
 _SPARE_CALLS = 64  # of health, reflection, Describe
@@ -177,9 +180,22 @@ class ModelServer:
         self.metrics.close()
 
 
-async def serve_until_told(artifact: LabelerArtifact, spec: ScoreSpec, settings: ServerSettings) -> None:
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+async def serve_until_told(
+    artifact: LabelerArtifact,
+    spec: ScoreSpec,
+    settings: ServerSettings,
+    successor: Callable[[], Awaitable[T | None]] = _never,
+) -> T | None:
     """Serve until SIGTERM or SIGINT, then drain; says where on stdout, one JSON line, once it answers.
 
+    Args:
+        successor: waits for what is to be served instead; once there is such a thing, the serving ends, too.
+    Returns:
+        what `successor` found; None where it was told to end.
     Raises:
         EngineError: the engine did not start, or its canary failed.
         MissingRequirementError: a port is taken.
@@ -192,12 +208,32 @@ async def serve_until_told(artifact: LabelerArtifact, spec: ScoreSpec, settings:
         where = {"address": f"{settings.host}:{server.port}", "metrics_port": server.metrics_port}
         sys.stdout.write(json.dumps(where | {"artifact_id": artifact.artifact_id}) + "\n")
         sys.stdout.flush()
-        await is_told.wait()
-        log.info("told to end: %d requests are under way", server.admission.n_under_way)
+        found = await _first(is_told.wait(), successor())
+        why = "told to end" if found is None else "something else is to be served"
+        log.info("%s: %d requests are under way", why, server.admission.n_under_way)
+        return found
 
 
-def serve(artifact: LabelerArtifact, spec: ScoreSpec, settings: ServerSettings) -> None:
-    """Serve until told to end; see `serve_until_told`."""
+async def _first(told: Awaitable[Any], found: Awaitable[T | None]) -> T | None:
+    """Return what is found, or None where it is told to end before that."""
+    telling, finding = asyncio.ensure_future(told), asyncio.ensure_future(found)
+    await asyncio.wait({telling, finding}, return_when=asyncio.FIRST_COMPLETED)
+    if telling.done():
+        finding.cancel()
+        with suppress(asyncio.CancelledError):
+            await finding
+        return None
+    telling.cancel()
+    return finding.result()
+
+
+def serve(
+    artifact: LabelerArtifact,
+    spec: ScoreSpec,
+    settings: ServerSettings,
+    successor: Callable[[], Awaitable[T | None]] = _never,
+) -> T | None:
+    """Serve until told to end, or until something else is to be served; see `serve_until_told`."""
     import uvloop
 
-    uvloop.run(serve_until_told(artifact, spec, settings))
+    return uvloop.run(serve_until_told(artifact, spec, settings, successor))

@@ -106,8 +106,17 @@ class ScoringService:
             answer = await self._pipeline.answer(self._engine.add(query, items, stream))
             answer.tokens += n_prefilled
             prefill = None  # counted once
-            await context.write(answer)
+            await self._write(context, answer)
             self._metrics.request_s.labels("ScoreStream").observe(time.perf_counter() - started)
+
+    async def _write(self, context: Any, answer: pb.ScoreResponse) -> None:
+        """Hand an answer to who reads the stream; who does not read keeps no place of another."""
+        try:
+            await asyncio.wait_for(context.write(answer), self._settings.stream_idle_s)
+        except TimeoutError:
+            raise RefusedRequestError(
+                StatusCode.DEADLINE_EXCEEDED, "idle", f"no answer was read within {self._settings.stream_idle_s:g} s"
+            ) from None
 
     async def _prefilled(self, prefill: Work | None) -> int:
         """Wait for a prefill that runs, take back one that does not yet; return the tokens that it took."""

@@ -27,7 +27,7 @@ class ServerSettings:
         canary_every: forwards between two canaries.
         start_timeout_s: of an engine; one that is not ready by then is ended and started again.
         forward_timeout_s: an engine that takes longer hangs; its process is ended and started again.
-        stream_idle_s: a stream without items for so long is ended.
+        stream_idle_s: a stream without items for so long is ended, and one whose answers are not read.
         drain_s: how long requests under way may take once the server is to end.
         freeze_heap: take what is loaded out of the garbage collector's sight.
         token_file, tls_certificate, tls_key: see `Access`.

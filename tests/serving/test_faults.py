@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mis_scoring.core.errors import EngineError
+from mis_scoring.serving import scoring_pb2 as pb
 from mis_scoring.serving.answers import NotAnsweredError, RefusedError
 from mis_scoring.serving.health import main as health_probe
+from mis_scoring.serving.scoring_pb2_grpc import ScoringStub
 from mis_scoring.serving.server import SERVICE
 from tests.ray.fake_engines import Steering
 from tests.ray.round_tables import write_artifact
@@ -21,6 +24,7 @@ from tests.serving.running import NOT_SERVING, SERVING, Running, running_server,
 from tests.serving.steered_engine import ENGINE, N_LOST
 
 SECRET = "Zanzibarian"
+N_PARTS = 40
 
 
 @contextmanager
@@ -129,6 +133,33 @@ def test_a_stream_whose_items_do_not_come_is_ended(tmp_path: Path) -> None:
         stream.score(running.items("late"))
     assert caught.value.status == "DEADLINE_EXCEEDED"
     assert "no items within 0.2 s" in str(caught.value)
+
+
+def test_a_stream_whose_answers_are_not_read_keeps_no_place(tmp_path: Path) -> None:
+    artifact, folder = write_artifact(tmp_path / "artifact"), tmp_path / "artifact"
+    n_items = 20_000  # an answer of them is larger than what a connection takes unread
+    is_over = Event()
+    with (
+        running_server(
+            artifact, folder, engine=ENGINE, max_items=n_items, max_requests=1, stream_idle_s=0.5
+        ) as running,
+        grpc.insecure_channel(running.address) as channel,
+    ):
+        items = pb.Items(items=running.items("a") * n_items)
+
+        def parts() -> Iterator[pb.ScorePart]:
+            yield pb.ScorePart(query=pb.Query(artifact_id=artifact.artifact_id, query=running.query()))
+            for _ in range(N_PARTS):
+                yield pb.ScorePart(items=items)
+            is_over.wait(60)
+
+        call = ScoringStub(channel).ScoreStream(parts())
+        until(lambda: running.figure("refused_total", reason="idle"))
+        assert running.figure("labels_total") < N_PARTS * n_items, "it is not for want of items"
+        assert running.figure("under_way_requests") == 0
+        assert n_scored(running) == 2, "its place is another's"
+        is_over.set()
+        call.cancel()
 
 
 @pytest.mark.parametrize("due", ["every so many forwards", "after a forward that failed"])

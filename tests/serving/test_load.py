@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mis_scoring.serving.bench import ITEM_TOKENS, made_up
+from mis_scoring.bench import shapes
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.serving import bench
+from mis_scoring.serving.bench import ITEM_TOKENS, _parser, made_up, measured_folder
 from mis_scoring.serving.load import MODES, Asked, Cell, Load, knee, next_rate
-from tests.serving.running import Running
+from tests.serving.running import Running, running_server
+from tests.tiny_labeler import write_tiny_labeler
 
 
 def cell(rate: float, *, p99_s: float = 0.5, success: float = 1.0) -> Cell:
@@ -72,6 +76,31 @@ def test_made_up_texts_have_the_lengths_that_are_asked_for(running: Running, fol
     assert all(
         ITEM_TOKENS - 3 <= len(running.tokenizer.encode_item(item)) <= ITEM_TOKENS + 8 for item in asked[0].items
     )
+
+
+TINY = {"model_type": "qwen3", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "head_dim": 16}
+TINY |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 400}
+
+
+def test_a_shape_is_served_with_random_weights_and_the_tokenizer_of_a_real_artifact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapes, "SHAPES", {"TINY": TINY})
+    monkeypatch.setattr(bench, "SHAPES", {"TINY": TINY})
+    template = write_tiny_labeler(tmp_path / "real")
+    options = _parser().parse_args([str(tmp_path / "real"), "--shape", "tiny"])
+    with measured_folder(options) as folder:
+        made = LabelerArtifact.load(folder)
+        assert (made.prompt, made.label_tokens, made.tie_eps) == (template.prompt, template.label_tokens, 0.0)
+        assert made.digests["tokenizer.json"] == template.digests["tokenizer.json"]
+        assert made.numeric_profile["dtype"] == "float32" and made.scorer_id != template.scorer_id
+        with running_server(made, folder, engine="cascade") as running:
+            asked = made_up(made, folder, 3, 200)[:2]
+            found = asyncio.run(_run(running, "mis", asked, made.artifact_id))
+            assert found.success == 1.0 and running.figure("reference_labels_total") == 0
+    assert not folder.exists()
+    with measured_folder(_parser().parse_args([str(tmp_path / "real")])) as folder:
+        assert folder == tmp_path / "real"
 
 
 async def _run(running: Running, mode: str, asked: list[Asked], artifact_id: str, *, n_warm_up: int = 3) -> Cell:

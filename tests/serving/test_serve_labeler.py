@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from jobs.labeler.registry import PinnedLabeler, register
-from jobs.serve_labeler import server_settings, spec_of
+from jobs.serve_labeler import _other_champion, server_settings, spec_of
 from jobs.settings import Settings
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.readout import FloatArray
@@ -88,6 +88,40 @@ def test_the_champion_is_served_until_it_is_told_to_end(
         assert np.array_equal(found.margins, margins)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
+
+
+def test_a_version_that_becomes_the_champion_is_served_without_a_restart_by_hand(
+    settings: Settings, artifact: LabelerArtifact, tmp_path: Path
+) -> None:
+    settings.home.mkdir()
+    register(settings, tmp_path / "artifact", alias="champion")
+    places = {"SEMLABEL_SERVE_PORT": "0", "SEMLABEL_SERVE_METRICS_PORT": "0", "SEMLABEL_SERVE_LOOK_EVERY_S": "0.1"}
+    with _semlabel(settings.home, "serve", **places) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["artifact_id"] == artifact.artifact_id
+        another = write_artifact(tmp_path / "another", tie_eps=TIE_EPS * 2)
+        register(settings, tmp_path / "another", alias="champion")
+        said = json.loads(process.stdout.readline())
+        assert said["artifact_id"] == another.artifact_id != artifact.artifact_id
+        with ScoringClient(said["address"], artifact_id=another.artifact_id) as client:
+            found = client.score(another.prompt.render_query("nurse"), [another.prompt.render_item("a skill")])
+        assert len(found.scores) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def test_only_another_version_that_can_be_served_takes_the_place_of_the_one_before(
+    settings: Settings, artifact: LabelerArtifact, tmp_path: Path
+) -> None:
+    settings.home.mkdir()
+    assert _other_champion(settings, "1") is None, "nobody is the champion"
+    register(settings, tmp_path / "artifact", alias="champion")
+    assert _other_champion(settings, "1") is None
+    write_artifact(tmp_path / "another", tie_eps=TIE_EPS * 2)
+    version, another = register(settings, tmp_path / "another", alias="champion")
+    found = _other_champion(settings, "1")
+    assert found is not None and (found.version, found.artifact) == (version, another)
+    assert _other_champion(settings.model_copy(update={"engine": "sglang"}), "1") is None
 
 
 def test_a_setting_that_is_not_safe_is_said_before_anything_starts(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def test_two_schedulers_start_what_is_due_once(deployed: Deployed) -> None:
 
 
 def test_the_inbox_of_profile_updates_keeps_its_promises_there_too(database: str) -> None:
-    def emptied() -> Inbox:
-        inbox = Inbox(database)
+    def emptied(waiting_limit: int = 100_000) -> Inbox:
+        inbox = Inbox(database, waiting_limit=waiting_limit)
         while batch := inbox.take(100):
             inbox.finish(batch.batch_id)
         for member in ("ann", "bob", "cat"):
@@ -100,6 +100,7 @@ def test_the_inbox_of_profile_updates_keeps_its_promises_there_too(database: str
 
     for story in (
         test_inbox.test_of_one_members_edits_the_highest_version_wins_in_whatever_order_they_come,
+        test_inbox.test_who_edits_again_and_again_keeps_the_place_and_the_time_of_the_first_edit,
         test_inbox.test_an_older_edit_is_refused_also_after_the_newer_one_has_left,
         test_inbox.test_a_batch_that_was_taken_is_taken_again_until_it_is_finished_and_later_edits_wait,
         test_inbox.test_what_is_put_back_waits_its_time_unless_a_newer_edit_came_meanwhile,
@@ -107,6 +108,7 @@ def test_the_inbox_of_profile_updates_keeps_its_promises_there_too(database: str
         story(emptied())
     inboxes = [emptied() for _ in range(4)]
     test_inbox.write_at_once(inboxes)
+    test_inbox.fill_at_once([emptied(10) for _ in range(4)])
     with inboxes[0].alone(), pytest.raises(MissingRequirementError), inboxes[1].alone():
         pass
     with inboxes[1].alone():

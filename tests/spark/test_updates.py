@@ -16,11 +16,13 @@ from jobs.kv.feeder import feed
 from jobs.kv.from_delta import check_store
 from jobs.kv.lmdb_store import LmdbStore
 from jobs.labels_commit import LabelsBase
+from jobs.settings import Settings
 from jobs.table_path import table_path
 from jobs.table_reader import pins_of
 from jobs.updates.inbox import Inbox
 from jobs.updates.micro_batch import MicroBatches, Stopwatch
 from jobs.updates.profiles_table import write_profiles
+from jobs.updates.rehearsal import rehearse
 from jobs.updates.scorer import PairRequest, ScoredPairs
 from jobs.updates.update import ProfileUpdate
 from schemas.embeddings import EMBEDDINGS
@@ -42,6 +44,9 @@ class RuleScorer:
 
     def score(self, requests: Sequence[PairRequest]) -> list[ScoredPairs]:
         return [self._one(request) for request in requests]
+
+    def close(self) -> None:
+        pass
 
     def _one(self, request: PairRequest) -> ScoredPairs:
         margins = tuple(shares_a_word(request.query_text, text) for text in request.item_texts)
@@ -172,6 +177,21 @@ def test_the_audit_explains_a_label_of_the_stream_as_any_other(story: Story) -> 
 
 def test_the_store_that_was_fed_agrees_with_the_tables(story: Story) -> None:
     assert [check["differences"] for check in story.checks] == [[]] and story.checks[0]["members"] == 6
+
+
+def test_a_rehearsal_publishes_a_label_of_its_own_and_leaves_nothing(story: Story) -> None:
+    world = story.streamed
+    before = world.labels(), world.rows("runs", "run_id"), world.rows("profiles", "member_id")
+    said = list[Any]()
+
+    def publish(own: Settings, run_id: str) -> Any:
+        said.append(publish_labels.run(world.spark, own, publish_labels.Params(run_id=run_id)))
+        return said[-1]
+
+    assert rehearse(world.settings, publish) == "published"
+    assert said[0]["changes"] == {"added": 1}
+    assert (world.labels(), world.rows("runs", "run_id"), world.rows("profiles", "member_id")) == before
+    assert not list(world.settings.staging.glob("rehearsal*"))
 
 
 def test_a_daily_run_that_had_computed_before_does_not_win_over_an_edit_that_takes_its_profile_back(

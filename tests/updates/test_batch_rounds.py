@@ -37,6 +37,9 @@ class Scorer:
         self.asked += [text for request in requests for text in request.item_texts]
         return [self.answer(request) or accepting(request) for request in requests]
 
+    def close(self) -> None:
+        pass
+
 
 def accepting(request: PairRequest) -> ScoredPairs:
     margins = tuple(2.0 if int(text.split()[1][0]) < 3 else -2.0 for text in request.item_texts)
@@ -61,7 +64,7 @@ class Batch:
         candidates = dict.fromkeys(("ann", "bob"), tuple(ENTRIES))
         texts = dict.fromkeys(candidates, "a profile")
         record = self.events.__setitem__
-        walk_rounds(self.root, pins, COMPACT, texts, candidates, ENTRIES, lambda: scorer, record)
+        walk_rounds(self.root, pins, COMPACT, texts, candidates, ENTRIES, lambda _, asked: scorer.score(asked), record)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         return query(self.root, f"SELECT * FROM {name}", next(one for one in every.RUN_TABLES if one.name == name))

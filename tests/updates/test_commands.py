@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from jobs.cli import app
+from jobs.errors import CheckFailedError
 from tests.published_history import History
 from tests.world import settings_under
 
@@ -56,6 +57,16 @@ def test_updates_are_loaded_from_a_file_and_wait(made: History, tmp_path: Path) 
     assert document("updates", "load", str(file)) == {"accepted": 1, "superseded": 1}
     assert document("updates", "status", "--json")["waiting"] == 1
     assert "1 update(s) wait, 0 are worked on; the oldest came" in semlabel("updates", "status").stdout
+
+
+def test_a_load_ends_where_as_many_wait_as_may(made: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMLABEL_UPDATES_WAITING_LIMIT", "2")
+    file = tmp_path / "edits.jsonl"
+    rows = [{"member_id": member, "profile_version": 1, "profile_text": "baking"} for member in ("ann", "bob", "cat")]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    ended = semlabel("updates", "load", str(file))
+    assert isinstance(ended.exception, CheckFailedError) and "2 updates wait, 2 may" in str(ended.exception)
+    assert document("updates", "status", "--json")["waiting"] == 2
 
 
 def test_a_send_needs_one_of_its_three_changes_and_a_service(made: History, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.kv import feeder
 from jobs.kv.feeder import feed, rebuild
-from jobs.kv.from_delta import check_store
+from jobs.kv.from_delta import PublishedLabels, check_store, read_published
 from jobs.kv.lmdb_store import LmdbStore
 from jobs.kv.published import published_since, read_content
 from jobs.kv.store import LabelStore, StoreAwayError
@@ -102,11 +102,42 @@ class DiesAfter:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
 
-    def update(self, *arguments: Any) -> None:
+    def update(self, *arguments: Any, **options: Any) -> None:
         if self.left == 0:
             raise StoreAwayError("killed")
         self.left -= 1
-        self.store.update(*arguments)
+        self.store.update(*arguments, **options)
+
+
+class RebuiltBefore(DiesAfter):
+    """A store that somebody else fills with an older state, before one of the feeder's changes."""
+
+    older: PublishedLabels
+
+    def update(self, *arguments: Any, **options: Any) -> None:
+        if self.left == 0:
+            self.store.replace_all(self.older.values, self.older.position)
+        self.left -= 1
+        self.store.update(*arguments, **options)
+
+
+@pytest.mark.parametrize("n_updates", range(4))
+def test_a_rebuild_of_an_older_state_between_two_publications_loses_nothing_for_good(
+    made: History, store: LabelStore, n_updates: int
+) -> None:
+    publish(made, ann="nursing", bob="baking")
+    feed(store, made.root)
+    older = read_published(made.root)
+    publish(made, ann="baking", bob="baking")
+    feed(store, made.root)
+    publish(made, ann="baking", bob="singing")
+    publish(made, ann="baking", bob="singing", cat="nursing")
+    other = RebuiltBefore(store, n_updates)
+    other.older = older
+    feed(other, made.root)  # type: ignore[arg-type]
+    found = check_store(store, made.root)
+    assert (found["agrees"], found["runs_behind"]) == (True, 0)
+    assert held(store, "ann") == {"q1"} and held(store, "cat") == {"q0"}
 
 
 @pytest.mark.parametrize("n_updates", range(5))

@@ -13,7 +13,8 @@ from mis_scoring.core.prompt import COMPACT
 from mis_scoring.engines.canary import CanaryError
 from tests.published_run import make_tables
 from tests.published_run import pins as pins_of_tables
-from tests.ray.fake_engines import FakeEngine, Steering
+from tests.ray import fake_engines
+from tests.ray.fake_engines import FakeEngine, LeakyEngine, Steering
 from tests.ray.round_tables import write_artifact
 from tests.world import settings_under
 
@@ -53,6 +54,37 @@ def test_an_engine_that_is_wrong_is_never_asked_and_one_that_turns_wrong_gives_n
     Steering(tmp_path / "steered" / "artifact").order("leak", after_requests=0)
     with pytest.raises(CanaryError):
         steered.score([REQUEST])
+
+
+class Closing(FakeEngine):
+    closed = 0
+
+    def close(self) -> None:
+        Closing.closed += 1
+
+
+class LeakyClosing(LeakyEngine, Closing):
+    pass
+
+
+def closing(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
+    return Closing("fake"), FakeEngine("reference")
+
+
+def leaky_closing(folder: Path, *, threads: int) -> tuple[FakeEngine, FakeEngine]:
+    return LeakyClosing("fake"), FakeEngine("reference")
+
+
+def test_an_engine_with_something_to_end_is_closed_also_where_its_canary_fails_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_engines, "closing", closing, raising=False)
+    monkeypatch.setattr(fake_engines, "leaky_closing", leaky_closing, raising=False)
+    scorer(tmp_path / "one", "closing").close()
+    assert Closing.closed == 1
+    with pytest.raises(CanaryError):
+        scorer(tmp_path / "two", "leaky_closing")
+    assert Closing.closed == 2
 
 
 def test_an_engine_that_fails_is_an_error_of_the_whole_call(tmp_path: Path) -> None:

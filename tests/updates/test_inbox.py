@@ -2,17 +2,20 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.updates.inbox import Inbox, inbox_file, open_inbox
+from jobs.updates.inbox import Inbox, InboxFullError, inbox_file, open_inbox
 from jobs.updates.update import MAX_TEXT_CHARACTERS, ProfileUpdate, faults_of
 from tests.world import settings_under
 
@@ -40,7 +43,91 @@ def test_of_one_members_edits_the_highest_version_wins_in_whatever_order_they_co
     ]
     batch = inbox.take(10)
     assert batch is not None
-    assert batch.updates == (edit("bob", 1), edit("ann", 5, "the newest"))
+    assert batch.updates == (edit("ann", 5, "the newest"), edit("bob", 1))
+
+
+def test_who_edits_again_and_again_keeps_the_place_and_the_time_of_the_first_edit(inbox: Inbox) -> None:
+    inbox.put([edit("ann", 1), edit("bob", 1)])
+    oldest_s = inbox.figures().oldest_s
+    inbox.put([edit("ann", 2), edit("cat", 1)])
+    inbox.put([edit("ann", 3, "the newest")])
+    batch = inbox.take(1)
+    assert batch is not None and batch.updates == (edit("ann", 3, "the newest"),)
+    assert batch.received_s == (oldest_s,)
+
+
+def test_no_more_wait_than_may_whoever_puts_them_and_all_or_none_of_a_request_is_taken_in(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'inbox.db'}"
+    fill_at_once([Inbox(url, waiting_limit=10) for _ in range(4)])
+
+
+def fill_at_once(inboxes: list[Inbox]) -> None:
+    """Fill inboxes with a limit of 10 from a thread each, and look at what is refused."""
+    is_full = list[bool]()
+
+    def write(number: int) -> None:
+        for each in range(10):
+            try:
+                inboxes[number].put([edit(f"member-{number}-{each}", 1)])
+            except InboxFullError:
+                is_full.append(True)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    inbox = inboxes[0]
+    assert (inbox.figures().waiting, len(is_full)) == (10, 30)
+    batch = inbox.take(1)
+    assert batch is not None
+    known = batch.updates[0].member_id
+    with pytest.raises(InboxFullError, match="9 updates wait, 10 may"):
+        inbox.put([edit("dan", 1), edit("eve", 1)])
+    assert inbox.put([edit("dan", 1)]) == ["accepted"], "nothing of the refused ones is known"
+    assert inbox.put([edit("dan", 2)]) == ["accepted"], "one more edit of who waits already"
+    inbox.put_back(batch.batch_id, [known], for_s=0)
+    assert inbox.figures().waiting == 11, "what was taken in is never dropped"
+    assert inbox.forget("dan") == 1 and inbox.figures().waiting == 10
+
+
+def test_what_waits_is_counted_anew_when_a_worker_starts(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'inbox.db'}"
+    inbox = Inbox(url)
+    inbox.put([edit("ann", 1), edit("bob", 1)])
+    with sqlite3.connect(tmp_path / "inbox.db") as earlier:  # a version that knew no counter
+        earlier.execute("DROP TABLE semlabel_update_counts")
+    again = Inbox(url)
+    assert again.figures().waiting == 2
+    with sqlite3.connect(tmp_path / "inbox.db") as other:
+        other.execute("DELETE FROM semlabel_updates WHERE member_id = 'ann'")
+    with again.alone():
+        assert again.figures().waiting == 1
+
+
+def test_a_look_at_the_inbox_waits_for_no_writer(tmp_path: Path) -> None:
+    inbox = Inbox(f"sqlite:///{tmp_path / 'inbox.db'}")
+    inbox.put([edit("ann", 1)])
+    with sqlite3.connect(tmp_path / "inbox.db", isolation_level=None) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert inbox.figures().waiting == 1 and inbox.knows("ann")
+        writer.execute("ROLLBACK")
+
+
+def test_no_statement_of_an_update_or_a_look_goes_through_all_that_waits(tmp_path: Path) -> None:
+    inbox = Inbox(f"sqlite:///{tmp_path / 'inbox.db'}")
+    inbox.put([edit(f"member-{number}", 1) for number in range(300)])
+    plans = list[str]()
+
+    @sa.event.listens_for(inbox._engine, "before_cursor_execute")
+    def explain(_: object, cursor: sqlite3.Cursor, statement: str, parameters: Any, *__: object) -> None:
+        if not statement.startswith(("BEGIN", "EXPLAIN")):
+            with sqlite3.connect(tmp_path / "inbox.db") as other:
+                plans.extend(row[3] for row in other.execute(f"EXPLAIN QUERY PLAN {statement}", parameters))
+
+    inbox.put([edit("ann", 1)])
+    inbox.figures()
+    assert plans and not [plan for plan in plans if plan.startswith("SCAN")]
 
 
 def test_an_older_edit_is_refused_also_after_the_newer_one_has_left(inbox: Inbox) -> None:

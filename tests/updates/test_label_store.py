@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from jobs.kv.store import LabelStore, StoreAwayError, open_store
+from jobs.kv.lmdb_store import LmdbStore
+from jobs.kv.store import LabelStore, PositionMovedError, StoreAwayError, open_store
 from jobs.kv.value import CLOCKS_DIFFER_BY, MemberLabels, Position
 from tests.updates.redis_server import RedisServer
 from tests.world import settings_under
@@ -100,6 +101,15 @@ def test_a_change_sees_the_value_that_stands_and_may_leave_it(store: LabelStore)
     assert store.get("ann") == labels("ann", 5) and store.get("bob") is None and store.position() == at(6)
 
 
+def test_a_position_that_another_one_moved_is_not_set_and_no_value_either(store: LabelStore) -> None:
+    put(store, labels("ann", 1), position=at(1))
+    with pytest.raises(PositionMovedError):
+        store.update(["ann"], lambda *_: labels("ann", 3), at(3), expected=at(2))
+    assert store.get("ann") == labels("ann", 1) and store.position() == at(1)
+    store.update(["ann"], lambda *_: labels("ann", 2), at(2), expected=at(1))
+    assert store.get("ann") == labels("ann", 2) and store.position() == at(2)
+
+
 def test_two_writers_at_once_do_not_lose_each_others_changes(store: LabelStore) -> None:
     put(store, labels("ann", 0))
 
@@ -136,6 +146,45 @@ def test_who_was_forgotten_is_neither_fed_nor_rebuilt_again(store: LabelStore, r
     again = reopen()
     assert again.replace_all([labels("ann", 3), labels("bob", 3)], at(3)) == 1
     assert [value.member_id for value in again.values()] == ["bob"]
+
+
+def test_a_redis_that_is_full_is_away_to_whoever_writes(redis: RedisServer, tmp_path: Path) -> None:
+    direct = Redis.from_url(redis.url)
+    direct.flushall()
+    store = open_store(settings_under(tmp_path, kv_url=redis.url))
+    put(store, labels("ann"))
+    direct.config_set("maxmemory", 1)
+    calls: list[Callable[[], object]] = [
+        lambda: put(store, labels("bob", 2), position=at(2)),
+        lambda: store.replace_all([labels("bob", 2)], at(2)),
+        lambda: store.forget("bob"),
+    ]
+    try:
+        for call in calls:
+            with pytest.raises(StoreAwayError, match="used memory") as raised:
+                call()
+            assert "bob" not in str(raised.value)
+        assert store.get("ann") == labels("ann") and store.position() == at(1)
+    finally:
+        direct.config_set("maxmemory", 0)
+    put(store, labels("ann", 2))
+    assert store.get("ann") == labels("ann", 2)
+    store.close()
+
+
+def test_an_lmdb_that_is_full_is_away_to_whoever_writes(tmp_path: Path) -> None:
+    store = LmdbStore(tmp_path / "kv", map_bytes=2**16)
+    put(store, labels("ann"))
+    small = [labels(f"bob-{number}" * 1000, 2) for number in range(100)]
+    with pytest.raises(StoreAwayError, match="MDB_MAP_FULL"):
+        store.update([one.member_id for one in small], lambda member_id, _: labels(member_id * 10, 2), at(2))
+    with pytest.raises(StoreAwayError, match="MDB_MAP_FULL"):
+        store.replace_all(small, at(2))
+    assert store.get("ann") == labels("ann") and store.position() == at(1)
+    assert [value.member_id for value in store.values()] == ["ann"]
+    put(store, labels("ann", 2))
+    assert store.get("ann") == labels("ann", 2)
+    store.close()
 
 
 def test_a_redis_that_is_away_is_said_without_its_password_and_found_again(redis: RedisServer, tmp_path: Path) -> None:

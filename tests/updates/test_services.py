@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event
+from threading import Event, Semaphore
 from typing import Any
 
 import grpc
@@ -18,9 +18,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 from sqlalchemy.exc import OperationalError
 
+from jobs import grpc_server
 from jobs.errors import CheckFailedError, FaultsError, MissingRequirementError
 from jobs.generate_stubs import CHECKOUT, STUBS, generate_stubs
-from jobs.grpc_server import GrpcServer, access_of
+from jobs.grpc_server import READS_AT_ONCE, GrpcServer, access_of
 from jobs.kv import labels_pb2, labels_pb2_grpc
 from jobs.kv import service as labels_service
 from jobs.kv.lmdb_store import LmdbStore
@@ -49,13 +50,13 @@ class Running:
         self.inbox, self.store, self.woken = open_inbox(settings), LmdbStore(folder / "kv"), Event()
         self.store.replace_all([labels("a/b c", 2, q1=0.75)], at(2))
         self.metrics = UpdateMetrics(self.inbox)
-        service = ProfileUpdatesService(
-            self.inbox, self.metrics, waiting_limit=settings.updates_waiting_limit, wake=self.woken.set
-        )
+        service = ProfileUpdatesService(self.inbox, self.metrics, wake=self.woken.set)
         handlers = {SERVICE: handler_of(service), labels_service.SERVICE: labels_service.grpc_handler(self.store)}
         self.grpc = GrpcServer(settings, handlers, port=0)
         token = access_of(settings).token
-        self.http = _Http(settings, create_app(self.store, self.inbox, self.metrics.registry, token=token))
+        self.ready = Event()
+        app = create_app(self.store, self.inbox, self.metrics.registry, token=token, ready=self.ready)
+        self.http = _Http(settings, app)
         self.settings = settings.model_copy(
             update={"updates_port": self.grpc.port, "updates_http_port": self.http.__enter__()}
         )
@@ -151,6 +152,61 @@ def test_a_full_inbox_and_one_that_cannot_be_written_refuse_and_say_so(
         client.send(running.settings, edit("ann", 9))
 
 
+def hanging_reads(monkeypatch: pytest.MonkeyPatch) -> tuple[Semaphore, Event]:
+    """Let reads of the store hang until the event is set; the semaphore counts those that have begun."""
+    reading, is_over, read_one = Semaphore(0), Event(), LmdbStore.get
+
+    def hang(store: LmdbStore, member_id: str) -> Any:
+        reading.release()
+        is_over.wait(60)
+        return read_one(store, member_id)
+
+    monkeypatch.setattr(LmdbStore, "get", hang)
+    return reading, is_over
+
+
+def test_a_store_that_hangs_takes_no_thread_from_updates_and_too_many_readers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Running(tmp_path)
+    reading, is_over = hanging_reads(monkeypatch)
+    try:
+        request = labels_pb2.GetLabelsRequest(member_id="a/b c")
+        readers = [here.labels.GetLabels.future(request) for _ in range(READS_AT_ONCE)]
+        for _ in readers:
+            assert reading.acquire(timeout=30)
+        code, details = status_of(lambda: here.labels.GetLabels(request, timeout=30))
+        assert code == grpc.StatusCode.RESOURCE_EXHAUSTED and "send later" in details
+        update = client.message_of(edit("ann", 1))
+        assert here.updates.UpdateProfile(update, timeout=30).outcome == updates_pb2.OUTCOME_ACCEPTED
+        is_over.set()
+        assert {reader.result().run_id for reader in readers} == {"run-2"}
+        assert here.labels.GetLabels(request, timeout=30).run_id == "run-2", "there is room again"
+    finally:
+        is_over.set()
+        here.end()
+
+
+def test_calls_that_no_thread_can_take_up_are_refused_and_not_queued_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grpc_server, "_CALLS", 2)
+    here = Running(tmp_path)
+    reading, is_over = hanging_reads(monkeypatch)
+    try:
+        request = labels_pb2.GetLabelsRequest(member_id="a/b c")
+        readers = [here.labels.GetLabels.future(request) for _ in range(2)]
+        for _ in readers:
+            assert reading.acquire(timeout=30)
+        code, _ = status_of(lambda: here.labels.GetLabels(request, timeout=30))
+        assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+        is_over.set()
+        assert {reader.result().run_id for reader in readers} == {"run-2"}
+    finally:
+        is_over.set()
+        here.end()
+
+
 def test_labels_are_answered_alike_by_grpc_and_http(running: Running) -> None:
     status, body = running.get("/members/a/b%20c/labels")
     found = json.loads(body)
@@ -197,6 +253,11 @@ def test_a_store_that_is_away_is_unavailable_and_updates_are_taken_in_all_the_sa
 
 def test_health_and_reflection_answer(running: Running) -> None:
     health = health_pb2_grpc.HealthStub(running.channel)
+    assert health.Check(health_pb2.HealthCheckRequest()).status == 2, "an edit would wait for much to load"
+    assert not json.loads(running.get("/health")[1])["is_ready"]
+    running.grpc.say_ready()
+    running.ready.set()
+    assert json.loads(running.get("/health")[1])["is_ready"]
     for name in ("", SERVICE, labels_service.SERVICE):
         assert health.Check(health_pb2.HealthCheckRequest(service=name)).status == 1
     found = ProtoReflectionDescriptorDatabase(running.channel)
@@ -225,7 +286,7 @@ def test_with_a_token_only_who_sends_it_is_answered_but_for_health(tmp_path: Pat
         assert [guarded.get(path)[0] for path in ("/members/a/labels", "/metrics", "/health")] == [401, 401, 200]
         assert guarded.get("/members/a/labels", TOKEN)[0] == 404
         assert client.send(guarded.settings, edit("ann", 1))["outcome"] == "accepted"
-        assert health_pb2_grpc.HealthStub(guarded.channel).Check(health_pb2.HealthCheckRequest()).status == 1
+        assert health_pb2_grpc.HealthStub(guarded.channel).Check(health_pb2.HealthCheckRequest()).status == 2
     finally:
         guarded.end()
 

@@ -31,11 +31,16 @@ class Batches:
 
     def __init__(self, made: History) -> None:
         self.made, self.failing, self.ran = made, list[Exception](), list[tuple[str, ...]]()
+        self.outdated, self.ids = 0, list[str]()
 
     def run(self, batch: Batch) -> BatchRun:
         self.ran.append(tuple(update.member_id for update in batch.updates))
         if self.failing:
             raise self.failing.pop()
+        self.ids.append(batch.batch_id)
+        if self.outdated:
+            self.outdated -= 1
+            return BatchRun(run_id="pinned-before-the-promotion", state="outdated", seconds={})
         profiles = {**self.made.profiles, **{one.member_id: one.profile_text for one in batch.updates}}
         self.made.put_profiles({member: text for member, text in profiles.items() if text is not None})
         run_id = self.made.run(kind="profile_updates")
@@ -103,6 +108,25 @@ def test_an_engine_or_delta_that_is_away_is_waited_for_with_the_same_batch(story
     assert story.metric("semlabel_update_failures_total", error="EngineError") == 1
 
 
+def test_what_other_runs_publish_is_fed_while_a_batch_fails_again_and_again(story: Story) -> None:
+    story.batches.failing = [EngineError("no engine")]
+    story.inbox.put([edit("ann", 1, "nursing")])
+    story.made.put_profiles({"bob": "baking"})
+    story.made.run()
+    with pytest.raises(EngineError):
+        story.worker.step()
+    assert story.store.get("bob") is not None and story.store.get("ann") is None
+
+
+def test_updates_of_a_run_that_is_outdated_are_pinned_anew_in_their_order(story: Story) -> None:
+    story.batches.outdated = 1
+    story.inbox.put([edit("ann", 1, "nursing"), edit("bob", 1, "baking")])
+    assert story.worker.step() and story.inbox.figures().waiting == 2
+    assert story.worker.step() and story.store.get("ann") is not None
+    assert story.batches.ran == [("ann", "bob")] * 2 and len(set(story.batches.ids)) == 2
+    assert not story.worker.step() and story.metric("semlabel_update_batches_total", state="outdated") == 1
+
+
 def test_what_nobody_expected_ends_the_worker_and_the_next_one_takes_the_batch(story: Story) -> None:
     story.batches.failing = [ZeroDivisionError("a bug")]
     story.inbox.put([edit("ann", 1, "nursing")])
@@ -117,7 +141,7 @@ def test_labels_are_published_while_the_store_is_away_and_fed_when_it_is_back(
 ) -> None:
     update = LmdbStore.update
 
-    def fail(*_: Any) -> Any:
+    def fail(*_: Any, **__: Any) -> Any:
         raise StoreAwayError("away")
 
     story.worker.step()  # the store is filled
