@@ -53,7 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, print one JSON document, and return 0 where no decision differs."""
     options = _parser().parse_args(arguments)
     artifact = LabelerArtifact.load(options.folder)
-    spec = ScoreSpec.of(artifact, options.folder, engine=options.engine, engine_threads=options.threads)
+    spec = ScoreSpec.of(
+        artifact,
+        options.folder,
+        engine=options.engine,
+        engine_threads=options.threads,
+        engine_options=json.loads(options.options),
+    )
     rounds = rounds_of(artifact, options.pairs)
     batch = batch_judged(spec, rounds)
     with (
@@ -157,7 +163,8 @@ def _table(rounds: Sequence[Round]) -> pa.Table:
 def _server(options: argparse.Namespace) -> Iterator[str]:
     """Start a server of the same artifact on the same engine; yield its address."""
     command = [sys.executable, "-m", "mis_scoring.serving", str(options.folder), "--engine", options.engine]
-    command += ["--threads", str(options.threads), "--port", "0", "--metrics-port", "0"]
+    command += ["--options", options.options, "--threads", str(options.threads)]
+    command += ["--port", "0", "--metrics-port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -171,6 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path, help="an artifact")
     parser.add_argument("pairs", type=Path, help="evaluation members, .jsonl.gz")
     parser.add_argument("--engine", default="cascade", help="default %(default)s")
+    parser.add_argument("--options", default="{}", help="of the engine, as JSON")
     parser.add_argument("--threads", type=int, default=1, help="of each engine; default %(default)s")
     return parser
 

@@ -1,5 +1,6 @@
 """The same pairs through the batch stage and the server: the same decisions, and where a tie is, the same bits."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.artifact import LabelerArtifact, digests_of
+from mis_scoring.core.labels import LabelTokens
 from mis_scoring.core.readout import margin_of, scores_of_margins
+from mis_scoring.engines.prefill.calibrate import calibrated_profile, write_profile
+from mis_scoring.engines.prefill.fp8 import MLP
 from mis_scoring.engines.score_spec import ScoreSpec
 from mis_scoring.evaluation.members import write_members
-from mis_scoring.serving_parity import Judged, Round, batch_judged, compare, rounds_of, server_judged
+from mis_scoring.serving_parity import Judged, Round, batch_judged, compare, main, rounds_of, server_judged
 from tests.labeler_work import made_up_members
 from tests.serving.running import Running, running_server
 from tests.tiny_labeler import write_tiny_labeler
@@ -85,3 +89,20 @@ def test_an_answer_says_what_a_judgment_keeps(served: Running, rounds: list[Roun
     n_ties = int(answer.is_reference.sum())
     assert (answer.tie_tokens > 0) == (n_ties > 0)
     assert answer.tokens > len(rounds[0].items)
+
+
+def test_an_artifact_in_fp8_is_compared_on_its_engine_with_its_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, pairs = tmp_path / "fp8", tmp_path / "pairs.jsonl.gz"
+    made = write_tiny_labeler(folder)
+    on_cpu = {"device": "cpu", "max_forward_tokens": 2_048, "token_budget": 1_024, "max_item_tokens": 200}
+    requests = [([3, 4, 5, 6], [[7, 8], [9]])]
+    write_profile(folder, calibrated_profile(folder, requests, LabelTokens(yes=1, no=2), quantisation=MLP, **on_cpu))
+    profile = {**made.numeric_profile, "dtype": "bfloat16", "quantisation": MLP}
+    replace(made, numeric_profile=profile, digests=digests_of(folder)).save(folder)
+    write_members(pairs, made_up_members(3, seed=3))
+    options = json.dumps({**on_cpu, "attention": "tiled", "verify": False, "quantisation": MLP})
+    assert main([str(folder), str(pairs), "--engine", "prefill", "--options", options]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["pairs"], report["engine"]["quantisation"]) == (36, MLP)
