@@ -46,7 +46,16 @@ def served(home: Path, **settings: str) -> Iterator[tuple["subprocess.Popen[str]
             ports = next(found for found in lines if found)
             yield process, int(ports[1]), int(ports[2])
         finally:
-            process.kill()
+            end(process)
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    """End the service, and so the Spark that it started; one that was killed at once would leave it running."""
+    process.terminate()
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def env_of(home: Path, **settings: str) -> dict[str, str]:
