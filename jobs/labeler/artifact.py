@@ -25,6 +25,7 @@ def write_artifact(
     tie_eps: float,
     domain: Mapping[str, str],
     evaluation: Mapping[str, Any],
+    gate_limits: Mapping[str, float] | None = None,
 ) -> LabelerArtifact:
     """Copy the checkpoint and write `labeler.json` beside it; what lay in the folder is replaced once that is done.
 
@@ -50,6 +51,7 @@ def write_artifact(
         domain=domain,
         evaluation={},
         digests=digests_of(partial),
+        gate_limits=dict(gate_limits or {}),
     )
     measured = {"scorer_id": artifact.scorer_id, "threshold": threshold}
     replace(artifact, evaluation={**evaluation, "measured": measured}).save(partial)

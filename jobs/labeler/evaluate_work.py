@@ -18,7 +18,14 @@ import numpy as np
 
 from jobs.labeler.artifact import without_bins, write_artifact
 from jobs.labeler.card import write_card
-from jobs.labeler.evaluation_slices import TEST, VALIDATION, answer_codes, members_digest, read_slices
+from jobs.labeler.evaluation_slices import (
+    TEST,
+    VALIDATION,
+    answer_codes,
+    categories_of,
+    members_digest,
+    read_slices,
+)
 from jobs.labeler.judged import find_judged
 from jobs.labeler.reference_check import ReferenceCheck, check_against_reference
 from jobs.labeler.scoring_pool import ScorerSpec, ScoringPool
@@ -124,6 +131,7 @@ def evaluate_work(
         tie_eps=figures["tie"]["tie_eps"],
         domain=domain,
         evaluation=without_bins(figures),
+        gate_limits=judged.gate_limits,
     )
     figures |= _of_artifact(artifact) | {
         "margin": cuts.margin,
@@ -191,6 +199,7 @@ def _write(folder: Path, figures: dict[str, Any], scored: Scored, verdict: Verdi
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {name: scored.flat(name) for name in scored.slices}
     arrays |= {f"{name}.answers": answer_codes(members) for name, members in scored.slices.items()}
+    arrays |= {f"{name}.categories": categories_of(members) for name, members in scored.slices.items()}
     np.savez_compressed(
         folder / "margins.npz", allow_pickle=False, **arrays, **{"test.reference": verdict.reference.margins}
     )

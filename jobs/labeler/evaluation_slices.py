@@ -48,6 +48,11 @@ def answer_codes(members: Sequence[EvaluationMember]) -> np.ndarray:
     return np.array([_CODES[c.answer] for member in members for c in member.candidates], np.int8)
 
 
+def categories_of(members: Sequence[EvaluationMember]) -> np.ndarray:
+    """Return the category of each pair, (n,) str."""
+    return np.array([c.category for member in members for c in member.candidates], np.str_)
+
+
 def members_digest(members: Sequence[EvaluationMember]) -> str:
     """Return what tells whether two evaluations judged the same pairs."""
     return digest(

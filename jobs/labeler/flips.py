@@ -24,11 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredMargins:
-    """Margins and answers of a version's test members, flat; `members_digest` says which pairs they are."""
+    """Margins and answers of a version's test members, flat; `members_digest` says which pairs they are.
+
+    Attributes:
+        categories: of each pair; None where an earlier evaluation did not store them.
+        pairs_per_s: of the evaluation, with its engine; None where the clock said nothing.
+    """
 
     members_digest: str
     margins: np.ndarray
     answers: np.ndarray
+    categories: np.ndarray | None = None
+    pairs_per_s: tuple[float, str] | None = None
 
 
 def flips_between(settings: Settings, champion: PinnedLabeler | None, challenger: PinnedLabeler) -> dict[str, Any]:
@@ -70,4 +77,12 @@ def _read(client: "MlflowClient", run_id: str) -> StoredMargins:
         figures = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
         with np.load(folder / "margins.npz", allow_pickle=False) as arrays:
             margins, answers = arrays["test"], arrays["test.answers"]
-    return StoredMargins(members_digest=figures["members_digest"], margins=margins, answers=answers)
+            categories = arrays.get("test.categories")
+    rate, engine = figures.get("time", {}).get("pairs_per_s"), figures.get("engine", {}).get("engine", "")
+    return StoredMargins(
+        members_digest=figures["members_digest"],
+        margins=margins,
+        answers=answers,
+        categories=categories,
+        pairs_per_s=None if rate is None else (rate, engine),
+    )

@@ -9,6 +9,7 @@ from typing import Any
 from jobs.labeler.flips import flips_between
 from jobs.labeler.gate_checks import CHECKS, Gated, run_checks
 from jobs.labeler.gate_result import GateCheck, GateFigure, GateLimits, GateResult
+from jobs.labeler.profile_change import profile_change
 from jobs.labeler.registry import PinnedLabeler, aliases_of, resolve_version, stage_labeler
 from jobs.mlflow_client import registry_client
 from jobs.settings import Settings
@@ -24,18 +25,20 @@ def gate_labeler(settings: Settings, named: str, *, limits: GateLimits) -> GateR
 
     Args:
         named: a version's number or alias.
+        limits: the artifact's own hold where they are stricter.
     Raises:
         MissingRequirementError: there is no such version.
     """
     version = resolve_version(settings, named)
     tags = registry_client(settings).get_model_version(settings.labeler_name, version).tags
+    limits, checks = _checks(settings, version, tags["artifact_id"], limits)
     result = GateResult(
         version=version,
         artifact_id=tags["artifact_id"],
         scorer_id=tags["scorer_id"],
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         limits=limits,
-        checks=_checks(settings, version, tags["artifact_id"], limits),
+        checks=checks,
     )
     _store(settings, result)
     return result
@@ -59,12 +62,17 @@ def champion_of(settings: Settings) -> PinnedLabeler | None:
     return None if version is None else stage_labeler(settings, version)
 
 
-def _checks(settings: Settings, version: str, registered_id: str, limits: GateLimits) -> list[GateCheck]:
+def _checks(
+    settings: Settings, version: str, registered_id: str, limits: GateLimits
+) -> tuple[GateLimits, list[GateCheck]]:
+    """Return the limits that held and the checks."""
     try:
         labeler = stage_labeler(settings, version)
+        limits = limits.for_artifact(labeler.artifact)
     except ArtifactError as error:  # nothing of it can be looked at
         figure = GateFigure.failed("the artifact, loaded by digest", error)
-        return [GateCheck(stage=stage, asks=asks, figures=[figure]) for stage, (asks, _) in CHECKS.items()]
+        return limits, [GateCheck(stage=stage, asks=asks, figures=[figure]) for stage, (asks, _) in CHECKS.items()]
+    champion = champion_of(settings)
     gated = Gated(
         folder=labeler.folder,
         artifact=labeler.artifact,
@@ -73,9 +81,10 @@ def _checks(settings: Settings, version: str, registered_id: str, limits: GateLi
         threads=settings.engine_threads,
         engine_options=settings.engine_options,
         limits=limits,
-        flips=flips_between(settings, champion_of(settings), labeler),
+        flips=flips_between(settings, champion, labeler),
+        profile=profile_change(settings, champion, labeler),
     )
-    return run_checks(gated)
+    return limits, run_checks(gated)
 
 
 def _store(settings: Settings, result: GateResult) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from jobs.labeler.gate_result import GateCheck, GateFigure, GateLimits
+from jobs.labeler.profile_change import NotCompared, ProfileChange
+from jobs.labeler.profile_checks import profile_figures
 from jobs.labeler.scoring import LabelerPrompt, LabelerScorer
 from jobs.labeler.smoke_set import PROFILE, smoke_texts
 from mis_scoring.core.artifact import LabelerArtifact
@@ -37,6 +39,7 @@ class Gated:
         registered_id: the digest under which the version was registered.
         engine_options: as a refresh's; an artifact in fp8 needs its quantisation named there.
         flips: how its labels differ from the champion's, or why that is not known.
+        profile: what its numeric profile did to the same model's labels, or why that is not known.
     """
 
     folder: Path
@@ -46,6 +49,7 @@ class Gated:
     threads: int
     limits: GateLimits
     flips: Mapping[str, Any]
+    profile: ProfileChange | NotCompared = field(default=NotCompared(reason="not looked for"))
     engine_options: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -137,25 +141,23 @@ def _readout(gated: Gated) -> list[GateFigure]:
         GateFigure.measured("false negatives", gated.figure("slices", "test", "counts", "false_no")),
         GateFigure.limited("false YES under injection", injected, "<=", gated.limits.injection_false_yes),
         GateFigure.measured("calibration error", gated.figure("slices", "test", "calibration", "ece")),
+        *profile_figures(gated.profile, gated.artifact, gated.limits),
     ]
 
 
 def _inference(gated: Gated) -> list[GateFigure]:
     engine, reference = gated.engines
-    limits = gated.limits
+    limits, margin_limit = gated.limits, gated.limits.margin_limit(gated.artifact)
     order = {rule: gated.figure("order", rule, "changed_share") for rule in ("with_tie_rule", "without_tie_rule")}
     return [
         _canary(gated, engine, reference),
-        GateFigure.limited(
+        GateFigure.at_most(
             "margin, packed against single, evaluation",
             gated.figure("tie", "max_difference"),
-            "<=",
-            limits.margin_difference,
+            margin_limit,
             note=f"over {gated.figure('tie', 'n_pairs')} pairs",
         ),
-        GateFigure.limited(
-            "margin, packed against single, smoke set", _moved(gated, reference), "<=", limits.margin_difference
-        ),
+        GateFigure.at_most("margin, packed against single, smoke set", _moved(gated, reference), margin_limit),
         GateFigure.limited("tie band share", gated.figure("tie", "share"), "<=", limits.tie_band_share),
         GateFigure.limited("labels changed by order, tie rule on", order["with_tie_rule"], "<=", 0.0),
         GateFigure.limited(

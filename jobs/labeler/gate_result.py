@@ -1,13 +1,16 @@
 """What the gate says: limits, figures, the five checks of the paper's Table 1, and a verdict."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from jobs.labeler.shown import shown, shown_limit
+from mis_scoring.core.artifact import LabelerArtifact
+from mis_scoring.core.errors import ArtifactError
 
 REPORTED = "reported"
 Sense = Literal[">=", "<=", "=="]
+FLOAT32_MARGIN_DIFFERENCE = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,20 +21,59 @@ class GateLimits:
         f1_floor, balanced_floor: on the test members.
         injection_false_yes: most of the unsupported pairs accepted when the profile asks for YES.
         tie_band_share: most pairs that the reference decides; 1% can cost 14% more tokens.
-        margin_difference: the furthest that packing may move a margin, in rounds of N.
+        margin_difference: the furthest that packing may move a margin, in rounds of N; None: 1e-3 where the scores are
+            float32, else reported. In 16 bits another kernel alone moves one by 0.76 (docs/prefill-engine.md): what
+            bounds the labels there are the tie band, the order checks and the canary, which keep their limits.
         canary_tolerance: the same on the canary's pairs; the engine's own rounding where that is more.
         order_changed_share: most labels that reordering changes with the tie rule off (the paper's bound); on: none.
         pairs_per_s_floor: on the machine of the gate.
+        profile_flipped_share, profile_f1_loss, profile_calibration_rise: against the same model in a more exact numeric
+            profile, or the champion where it is this model. On the bundled labeler fp8 flips 0.04% and loses .0002
+            (docs/prefill-engine.md); on random weights it flips 2 to 10%.
+        profile_category_flipped_share, profile_category_f1_loss: the same by category; one flip is allowed in any.
     """
 
     f1_floor: float = 0.90
     balanced_floor: float = 0.95
     injection_false_yes: float = 0.01
     tie_band_share: float = 0.01
-    margin_difference: float = 1e-3
+    margin_difference: float | None = None
     canary_tolerance: float = 1e-4
     order_changed_share: float = 1e-4
     pairs_per_s_floor: float = 0.0
+    profile_flipped_share: float = 0.002
+    profile_category_flipped_share: float = 0.005
+    profile_f1_loss: float = 0.002
+    profile_category_f1_loss: float = 0.005
+    profile_calibration_rise: float = 0.005
+
+    def for_artifact(self, artifact: LabelerArtifact) -> "GateLimits":
+        """Return these limits, an artifact's own where those are stricter.
+
+        Raises:
+            ArtifactError: names the limits that there are not.
+        """
+        known = {field.name for field in fields(self)}
+        unknown = sorted(set(artifact.gate_limits) - known)
+        if unknown:
+            faults = [f"gate_limits: no limit {name!r}; there are {', '.join(sorted(known))}" for name in unknown]
+            raise ArtifactError(artifact.name, faults)
+        return replace(
+            self, **{name: self._stricter(name, value, artifact) for name, value in artifact.gate_limits.items()}
+        )
+
+    def margin_limit(self, artifact: LabelerArtifact) -> float | None:
+        """Return how far packing may move an artifact's margins; None where it is only reported."""
+        profile = artifact.numeric_profile
+        is_float32 = (profile["dtype"], profile["quantisation"]) == ("float32", "none")
+        default = FLOAT32_MARGIN_DIFFERENCE if is_float32 else None
+        return default if self.margin_difference is None else self.margin_difference
+
+    def _stricter(self, name: str, own: float, artifact: LabelerArtifact) -> float:
+        standing = self.margin_limit(artifact) if name == "margin_difference" else getattr(self, name)
+        if standing is None:
+            return own
+        return max(standing, own) if name.endswith("_floor") else min(standing, own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +93,13 @@ class GateFigure:
             return cls.unmeasured(name, f"{sense} {limit:g}")
         holds = {">=": value >= limit, "<=": value <= limit, "==": value == limit}[sense]
         return cls(name=name, value=value, limit=f"{sense} {limit:g}", holds=holds, note=note)
+
+    @classmethod
+    def at_most(cls, name: str, value: float | None, limit: float | None, *, note: str = "") -> "GateFigure":
+        """Compare a figure with a limit from above; report it where there is none."""
+        if limit is None:
+            return cls.measured(name, value, note=note)
+        return cls.limited(name, value, "<=", limit, note=note)
 
     @classmethod
     def measured(cls, name: str, value: Any, *, note: str = "") -> "GateFigure":

@@ -1,6 +1,7 @@
 """What an evaluation judges: the model of a work folder, or an artifact."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.errors import FaultsError
@@ -10,11 +11,16 @@ from mis_scoring.core.contract import PromptContract
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """The checkpoint folder under judgement and the contract that it keeps; `name` is its artifact's by default."""
+    """The checkpoint folder under judgement and the contract that it keeps; `name` is its artifact's by default.
+
+    Attributes:
+        gate_limits: of an artifact; they stay with it.
+    """
 
     name: str
     folder: Path
     contract: PromptContract
+    gate_limits: Mapping[str, float] = field(default_factory=dict)
 
 
 def find_judged(work_dir: Path, artifact_folder: Path | None) -> Judged:
@@ -26,7 +32,7 @@ def find_judged(work_dir: Path, artifact_folder: Path | None) -> Judged:
     if artifact_folder is not None:
         artifact = LabelerArtifact.load(artifact_folder)
         contract = PromptContract.of(artifact.prompt, artifact.label_tokens)
-        judged = Judged(name=artifact.name, folder=artifact_folder, contract=contract)
+        judged = Judged(name=artifact.name, folder=artifact_folder, contract=contract, gate_limits=artifact.gate_limits)
     else:
         judged = Judged(name=work_dir.resolve().name, folder=work_dir / "model", contract=_contract(work_dir))
     judged.contract.require(judged.folder / "tokenizer.json")

@@ -6,12 +6,12 @@ safetensors and JSON; digests are checked before anything is loaded.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mis_scoring.core.artifact_content import FIELDS, parse_content
+from mis_scoring.core.artifact_content import FIELDS, OPTIONAL_FIELDS, parse_content
 from mis_scoring.core.errors import ArtifactError
 from mis_scoring.core.identity import digest, file_digest
 from mis_scoring.core.prompt import PromptLayout
@@ -32,6 +32,8 @@ class LabelerArtifact:
         domain: what the labeler was evaluated on; `catalog` names the data.
         evaluation: figures, by name.
         digests: SHA-256 of each checkpoint file.
+        gate_limits: limits of `semlabel labeler gate` by name, for whoever made it to ask for more than the gate does;
+            the stricter one holds. Part of `artifact_id`, not of `scorer_id`; left out of the file where there is none.
     """
 
     name: str
@@ -44,6 +46,7 @@ class LabelerArtifact:
     domain: Mapping[str, str]
     evaluation: Mapping[str, Any]
     digests: Mapping[str, str]
+    gate_limits: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def scorer_id(self) -> str:
@@ -59,6 +62,7 @@ class LabelerArtifact:
     def as_dict(self) -> dict[str, Any]:
         """Return the content of `labeler.json`."""
         plain = {name: getattr(self, name) for name in FIELDS}
+        plain |= {name: value for name in OPTIONAL_FIELDS if (value := getattr(self, name))}
         plain["prompt"] = vars(self.prompt)
         plain["round_rule"] = vars(self.round_rule)
         return {name: dict(value) if isinstance(value, Mapping) else value for name, value in plain.items()}

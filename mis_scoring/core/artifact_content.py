@@ -30,6 +30,7 @@ FIELDS = (
     "evaluation",
     "digests",
 )
+OPTIONAL_FIELDS = ("gate_limits",)
 
 
 def parse_content(text: str) -> tuple[dict[str, Any], list[str]]:
@@ -49,10 +50,10 @@ def parse_content(text: str) -> tuple[dict[str, Any], list[str]]:
 
 def content_faults(content: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with a content, one sentence a fault."""
-    unknown = [f"{name} is unknown" for name in sorted(set(content) - set(FIELDS))]
+    unknown = [f"{name} is unknown" for name in sorted(set(content) - {*FIELDS, *OPTIONAL_FIELDS})]
     missing = [f"{name} is missing" for name in sorted(set(FIELDS) - set(content))]
     faults = unknown + missing
-    known = {name: content[name] for name in FIELDS if name in content}
+    known = {name: content[name] for name in (*FIELDS, *OPTIONAL_FIELDS) if name in content}
     for name, value in known.items():
         faults += [f"{name}: {fault}" for fault in _value_faults(name, value)]
     return faults
@@ -73,7 +74,7 @@ def _value_faults(name: str, value: Any) -> list[str]:
 def _number_faults(name: str, value: Any) -> list[str]:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return [f"it is {value!r}; it must be a number"]
-    if name == "tie_eps":
+    if name != "threshold":
         return [] if value >= 0 else [f"it is {value!r}; it must be 0 or more"]
     try:
         margin_of(value)
@@ -91,7 +92,15 @@ def _mapping_faults(name: str, value: Any) -> list[str]:
         return [
             f"{key} is {part!r}; it must be a text" for key, part in value.items() if not isinstance(part, str)
         ] or (_answer_faults(value) if name == "label_tokens" else [])
+    if name == "gate_limits":
+        return _limit_faults(value)
     return _rule_faults(value) if name == "round_rule" else []
+
+
+def _limit_faults(limits: Mapping[str, Any]) -> list[str]:
+    if not limits:
+        return ["it is empty: leave it out"]
+    return [f"{name}: {fault}" for name, value in limits.items() for fault in _number_faults(name, value)]
 
 
 def _answer_faults(answers: Mapping[str, str]) -> list[str]:

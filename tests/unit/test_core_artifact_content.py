@@ -45,12 +45,15 @@ MEANINGLESS: list[tuple[str, Any]] = [
     ("evaluation", []),
     ("evaluation", {"f1": float("nan")}),
     ("digests", []),
+    ("gate_limits", {}),
+    ("gate_limits", {"f1_floor": True}),
 ]
 
 
 def test_a_right_content_has_no_fault() -> None:
     assert content_faults(RIGHT) == []
     assert parse_content(json.dumps(RIGHT)) == (RIGHT, [])
+    assert content_faults(RIGHT | {"gate_limits": {"f1_floor": 0.95}}) == []
 
 
 @pytest.mark.parametrize(("field", "value"), MEANINGLESS)
