@@ -43,7 +43,7 @@ lint: setup ## ruff, mypy, import-linter
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 soak: setup ## The schedules on real services, with processes killed; on PostgreSQL; drawn histories on Delta; the model server's memory
-	@echo "Soak: about 35 minutes on 2 cores; needs 4 GB of memory."
+	@echo "Soak: about 40 minutes on 2 cores; needs 4 GB of memory."
 	@$(BIN)/python -m pytest -m soak --timeout=7200 tests/soak tests/spark
 
 up: setup ## Start Airflow, MLflow and Spark as services on loopback
