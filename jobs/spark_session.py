@@ -117,8 +117,8 @@ def _connect(settings: Settings) -> SparkSession:
 
 
 def _start(settings: Settings, name: str) -> SparkSession:
-    for name, value in server_env(settings).items():
-        os.environ.setdefault(name, value)
+    for variable, value in server_env(settings).items():
+        os.environ.setdefault(variable, value)
     builder = SparkSession.builder.appName(f"semlabel {name}").master(settings.spark_master)
     for key, value in server_conf(settings).items():
         builder = builder.config(key, value)
