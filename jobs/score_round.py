@@ -71,16 +71,16 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     folder = scores_folder(settings.staging, pins.run_id, params.round, pins.scorer_id)
     prepare_folder(folder)
     with _alone(folder):
-        before = summarise(folder)
+        result = before = summarise(folder)
         if n_missing(member_ids, members_done(folder)):
             progress = logged_progress(
                 lambda: f"round {params.round}: {n_rows_staged(folder)} of {len(member_ids)} members scored"
             )
             with progress, _canary_failures_kept(settings, params):
                 _score(settings, pins, files, folder)
+            result = summarise(folder)
         check_one_to_one(folder, member_ids, settled)
-        result = summarise(folder)
-        result |= {f"attempt_{what}": result[what] - before[what] for what in ("scored", "tokens")}
+        result = result | {f"attempt_{what}": result[what] - before[what] for what in ("scored", "tokens")}
         result["seconds"] = _seconds_since(started)
         write_summary(folder, result)
     return result
