@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """Which run looks: maintenance has no engines, so all are of others."""
+    """Which run looks; its own engines stay."""
 
     run_id: str
 
@@ -27,12 +27,7 @@ def run(settings: Settings, params: Params) -> dict[str, Any]:
     Returns:
         orphaned_runs: whose engines were found and ended; engines_ended: how many.
     """
-    return end_orphans(settings, params.run_id)
-
-
-def end_orphans(settings: Settings, run_id: str) -> dict[str, Any]:
-    """End the engines of runs that are over, but those of one run; returns what `run` does."""
-    ended = _end(settings, run_id) if settings.ray_address else {}
+    ended = _end(settings, params.run_id) if settings.ray_address else {}
     return {"orphaned_runs": sorted(ended), "engines_ended": sum(map(len, ended.values()))}
 
 
