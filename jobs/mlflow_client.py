@@ -1,7 +1,10 @@
 """The deployment's MLflow: a client without telemetry, and semlabel's experiment."""
 
+import json
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from jobs.settings import Settings
 
@@ -35,3 +38,11 @@ def experiment_id(client: "MlflowClient", settings: Settings) -> str:
     is_file = settings.tracking_uri.startswith("sqlite:")
     location = (settings.home / "mlflow-artifacts").resolve().as_uri() if is_file else None
     return str(client.create_experiment("semlabel", artifact_location=location))
+
+
+def read_json(client: "MlflowClient", run_id: str, path: str) -> dict[str, Any]:
+    """Return the content of a JSON file among the artifacts of a run in MLflow."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(client.download_artifacts(run_id, path, scratch))
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return content

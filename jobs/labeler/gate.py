@@ -1,9 +1,7 @@
 """Put a registered version through the five checks of the paper's Table 1, and keep the result with it in MLflow."""
 
 import json
-import tempfile
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from jobs.labeler.flips import flips_between
@@ -11,7 +9,7 @@ from jobs.labeler.gate_checks import CHECKS, Gated, run_checks
 from jobs.labeler.gate_result import GateCheck, GateFigure, GateLimits, GateResult
 from jobs.labeler.profile_change import profile_change
 from jobs.labeler.registry import PinnedLabeler, aliases_of, resolve_version, stage_labeler
-from jobs.mlflow_client import registry_client
+from jobs.mlflow_client import read_json, registry_client
 from jobs.settings import Settings
 from mis_scoring.core.errors import ArtifactError
 
@@ -50,10 +48,7 @@ def gate_of(settings: Settings, version: str) -> dict[str, Any] | None:
     run_id = str(client.get_model_version(settings.labeler_name, version).run_id)
     if GATE_FILE not in [file.path for file in client.list_artifacts(run_id, GATE_PATH)]:
         return None
-    with tempfile.TemporaryDirectory() as scratch:
-        path = client.download_artifacts(run_id, GATE_FILE, scratch)
-        found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-    return found
+    return read_json(client, run_id, GATE_FILE)
 
 
 def champion_of(settings: Settings) -> PinnedLabeler | None:

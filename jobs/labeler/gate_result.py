@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from jobs.labeler.numeric_profile import FLOAT32, exactness
 from jobs.labeler.shown import shown, shown_limit
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.core.errors import ArtifactError
@@ -64,9 +65,7 @@ class GateLimits:
 
     def margin_limit(self, artifact: LabelerArtifact) -> float | None:
         """Return how far packing may move an artifact's margins; None where it is only reported."""
-        profile = artifact.numeric_profile
-        is_float32 = (profile["dtype"], profile["quantisation"]) == ("float32", "none")
-        default = FLOAT32_MARGIN_DIFFERENCE if is_float32 else None
+        default = FLOAT32_MARGIN_DIFFERENCE if exactness(artifact.numeric_profile) == FLOAT32 else None
         return default if self.margin_difference is None else self.margin_difference
 
     def _stricter(self, name: str, own: float, artifact: LabelerArtifact) -> float:

@@ -5,7 +5,6 @@ a profile is measured against what it approximates. Nothing is scored: both eval
 """
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jobs.labeler.flips import StoredMargins, stored_margins
+from jobs.labeler.numeric_profile import exactness, profile_words
 from jobs.labeler.registry import ARTIFACT_PATH, PinnedLabeler, stage_labeler
-from jobs.mlflow_client import registry_client
+from jobs.mlflow_client import read_json, registry_client
 from jobs.settings import Settings
 from mis_scoring.core.readout import margin_of
-from mis_scoring.engines.prefill.fp8 import CONFIG_KEY, NO_QUANTISATION
+from mis_scoring.engines.prefill.fp8 import CONFIG_KEY
 from mis_scoring.evaluation.margin_change import MarginChange
 
 if TYPE_CHECKING:
@@ -76,19 +76,6 @@ def profile_change(
     )
 
 
-def exactness(numeric_profile: Mapping[str, str]) -> int:
-    """Return 2 for float32, 1 for 16 bits, 0 for anything quantised."""
-    if numeric_profile["quantisation"] != NO_QUANTISATION:
-        return 0
-    return 2 if numeric_profile["dtype"] == "float32" else 1
-
-
-def profile_words(numeric_profile: Mapping[str, str]) -> str:
-    """Return a profile in words: `bfloat16`, or `bfloat16 fp8-mlp`."""
-    quantisation = numeric_profile["quantisation"]
-    return numeric_profile["dtype"] + ("" if quantisation == NO_QUANTISATION else f" {quantisation}")
-
-
 def _others(
     client: "MlflowClient", settings: Settings, champion: PinnedLabeler | None, labeler: PinnedLabeler
 ) -> Iterator[PinnedLabeler]:
@@ -98,21 +85,16 @@ def _others(
         yield champion
     found = client.search_model_versions(f"name = '{settings.labeler_name}'")
     for version in sorted(found, key=lambda one: -int(one.version)):
-        content = _content(client, str(version.run_id)) if version.run_id else {}
+        if not version.run_id:
+            continue
+        # its weights are only fetched where they are the same
+        content = read_json(client, version.run_id, f"{ARTIFACT_PATH}/labeler.json")
         if not _may_be_same_model(content, artifact.as_dict()):
             continue
         if exactness(content["numeric_profile"]) > exactness(artifact.numeric_profile):
             other = stage_labeler(settings, str(version.version))
             if _is_same_model(other, labeler):
                 yield other
-
-
-def _content(client: "MlflowClient", run_id: str) -> dict[str, Any]:
-    """Return a version's `labeler.json`: its weights are only fetched where they are the same."""
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(client.download_artifacts(run_id, f"{ARTIFACT_PATH}/labeler.json", scratch))
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
 
 
 def _may_be_same_model(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

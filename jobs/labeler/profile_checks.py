@@ -8,7 +8,8 @@ import math
 from collections.abc import Iterator
 
 from jobs.labeler.gate_result import REPORTED, GateFigure, GateLimits
-from jobs.labeler.profile_change import NotCompared, ProfileChange, profile_words
+from jobs.labeler.numeric_profile import QUANTISED, exactness, profile_words
+from jobs.labeler.profile_change import NotCompared, ProfileChange
 from mis_scoring.core.artifact import LabelerArtifact
 from mis_scoring.evaluation.margin_change import MarginChange
 
@@ -32,7 +33,7 @@ def profile_figures(
 
 
 def _not_compared(found: NotCompared, artifact: LabelerArtifact) -> GateFigure:
-    if artifact.numeric_profile["quantisation"] == "none":
+    if exactness(artifact.numeric_profile) != QUANTISED:
         return GateFigure.measured(_COMPARED, found.reason)
     note = (
         f"{found.reason}. {profile_words(artifact.numeric_profile)} is allowed only as measured against the same model "
