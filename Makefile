@@ -30,7 +30,7 @@ refresh: setup ## Run the weekly full refresh on the sample (made on first use) 
 	@$(BIN)/semlabel refresh weekly_full
 
 test: setup lint ## All checks that need no GPU
-	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, about 20 minutes on 2 cores."
+	@echo "Tests: real Spark, Ray, Airflow and MLflow on this machine; two groups side by side, about 15 minutes on 2 cores."
 	@$(MAKE) --no-print-directory --jobs=2 test-whole test-parts
 
 test-whole: # whole runs through the command line and Airflow; Ray, the servers
